@@ -1,0 +1,7 @@
+//! The `dwindle` command. Everything is in the library; this hands over the process.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    dwindle::cli::main()
+}

@@ -1,0 +1,135 @@
+//! The budget waterfall: one row per hop and per dependency call, with everything that is drawn
+//! in it already worked out. Times count from the request's start, on the root's clock.
+
+use crate::model::{CallKind, How, Nanos, Part, Text, Verdict};
+
+/// A request laid out for drawing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Waterfall {
+    /// Hops and dependency calls in drawing order: depth first, by start.
+    pub rows: Vec<Row>,
+    /// Who held the clock: the path, stretches shorter than they can be drawn merged.
+    pub strip: Vec<Stretch>,
+    /// Where the time axis ends: 1.03 to 1.1 × the last actual end.
+    pub axis_end: Nanos,
+    /// Round times to mark on the axis, without the deadline.
+    pub ticks: Vec<Nanos>,
+    /// The request's deadline.
+    pub deadline: Option<Nanos>,
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The hop, or the hop that made the dependency call.
+    pub hop: usize,
+    /// The dependency call's index in that hop's `calls`; `None` for a hop's own row.
+    pub call: Option<usize>,
+    /// What the row is: a hop, a dependency, an unreported callee, a message sent.
+    pub kind: CallKind,
+    /// Levels of indentation.
+    pub depth: usize,
+    /// True if no later row has the same parent (the tree's corner).
+    pub last: bool,
+    /// For each ancestor level from 1 to `depth - 1`: whether its vertical line goes on here.
+    pub guides: Vec<bool>,
+    /// It carries the culprit's ◆.
+    pub culprit: bool,
+    /// It carries the ⚑.
+    pub surfaced: bool,
+    /// The service or dependency.
+    pub name: Text,
+    /// What it did.
+    pub operation: Text,
+    /// (attempt, attempts), if there was more than one.
+    pub attempt: Option<(u32, u32)>,
+    /// False if the caller had a deadline and did not pass it on.
+    pub propagated: bool,
+    /// What was left of the effective deadline on arrival.
+    pub left: Option<Nanos>,
+    /// What it was told, where that is more than what was left.
+    pub told: Option<Nanos>,
+    /// How its budget is known.
+    pub how: How,
+    /// What it passed on with its last call.
+    pub sent: Sent,
+    /// Arrival.
+    pub start: Nanos,
+    /// End.
+    pub end: Nanos,
+    /// The effective deadline.
+    pub deadline: Option<Nanos>,
+    /// Arrival to the earlier of its own and its effective deadline.
+    pub expected: Option<(Nanos, Nanos)>,
+    /// Time that it was promised, or that it promised its callee, past the effective deadline.
+    pub overhang: Option<(Nanos, Nanos)>,
+    /// What it did, without overlaps, in time order.
+    pub stretches: Vec<Stretch>,
+    /// Ends of its calls that were given up.
+    pub given_up: Vec<Nanos>,
+    /// Own time before the deadline.
+    pub own: Nanos,
+    /// Time after the deadline (a hop's wasted time).
+    pub late: Nanos,
+    /// Own time ÷ typical in tenths (15 is 1.5 ×), where a typical time is known.
+    pub times_typical: Option<u64>,
+    /// The feasible arrivals, for a row whose clock was moved.
+    pub arrival_range: Option<(Nanos, Nanos)>,
+    /// How it ended.
+    pub verdict: Verdict,
+}
+
+/// What a hop told its callees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// It made no call.
+    Leaf,
+    /// Its last call carried no deadline although there was one.
+    Nothing,
+    /// Its last call carried this.
+    Budget(Nanos),
+    /// It had none itself.
+    Unknown,
+}
+
+/// A stretch of a row or of the strip.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stretch {
+    /// From.
+    pub start: Nanos,
+    /// To.
+    pub end: Nanos,
+    /// What it is.
+    pub kind: StretchKind,
+    /// What was spent there, for stretches of the path.
+    pub part: Option<Part>,
+    /// The row that owns it.
+    pub row: usize,
+    /// It belongs to the culprit.
+    pub culprit: bool,
+}
+
+/// How a stretch is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StretchKind {
+    /// Own time on the blocking path.
+    Held,
+    /// A dependency's time on the blocking path.
+    HeldDependency,
+    /// Time on the blocking path in a call that nobody answered.
+    HeldUnreported,
+    /// Own (or a dependency's) time off the path.
+    Beside,
+    /// Waiting for a call.
+    Waiting,
+    /// Network, queue, connection set-up.
+    Transit,
+    /// Between two attempts.
+    Backoff,
+    /// Own work after the effective deadline, or after the call that asked for it had left.
+    Late,
+    /// A dependency's time after it.
+    LateDependency,
+    /// Waiting after it.
+    LateWaiting,
+}
