@@ -1,0 +1,10 @@
+//! The integration tests, in one binary: each further one would link everything again.
+#![cfg(test)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests read the environment and write scratch files"
+)]
+
+mod support;
+
+mod architecture;

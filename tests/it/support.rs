@@ -1,0 +1,52 @@
+//! What several tests need: where things are, and running the command.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The root of the repository.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The folder of real traces and worked examples that `DWINDLE_CORPUS` names. Without it the
+/// test says "skipped" and passes.
+pub(crate) fn corpus() -> Option<PathBuf> {
+    let folder = std::env::var_os("DWINDLE_CORPUS").map(PathBuf::from);
+    if folder.is_none() {
+        println!("skipped: DWINDLE_CORPUS names no folder");
+    }
+    folder
+}
+
+/// The sample traces, in the order of their numbers.
+pub(crate) fn samples() -> Vec<PathBuf> {
+    let folder = root().join("sample-traces");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ext| ext == "json"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// The command under test, with an environment that changes nothing in its output.
+pub(crate) fn dwindle() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dwindle"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("DWINDLE_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .env_remove("COLUMNS")
+        .stdin(std::process::Stdio::null());
+    command
+}
+
+/// Runs the command with these arguments to its end.
+pub(crate) fn run(args: &[&str]) -> Output {
+    dwindle().args(args).output().unwrap()
+}
