@@ -1,5 +1,67 @@
-//! Stub.
-/// Stub.
-pub fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+//! The command line: arguments, exit codes, and which module does what for them.
+//!
+//! **Invariant**: stdout is data and stderr is talk, and only [`printer`] prints. Exit codes: 0 all
+//! was done (also when the reader of stdout left early), 2 something kept the command from doing
+//! all that it was asked.
+
+mod args;
+mod printer;
+mod serve;
+mod trace;
+mod traces;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+pub use args::{Args, Color, Command, ListFormat, LookArgs, TraceArgs, TraceFormat, TracesArgs};
+pub use printer::Printer;
+pub use serve::ServeArgs;
+
+use printer::PrintError;
+
+/// How a command that ran to its end went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// All that was asked is done.
+    Done,
+    /// Something was refused or unreadable; what is good was printed.
+    Partial,
+}
+
+/// Runs the command that was typed.
+pub fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Help and version are data and end with 0; a closed pipe under them is no failure.
+            error.print().ok();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let mut printer = Printer::new(args.look);
+    let result = match &args.command {
+        Command::Serve(args) => serve::run(args, &mut printer),
+        Command::Trace(args) => trace::run(args, &mut printer),
+        Command::Traces(args) => traces::run(args, &mut printer),
+    };
+    let result = result.and_then(|exit| {
+        printer.finish()?;
+        Ok(exit)
+    });
+    match result {
+        Ok(Exit::Done) => ExitCode::SUCCESS,
+        Ok(Exit::Partial) => ExitCode::from(2),
+        Err(error) if is_closed(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // What was printed before the fault still goes out; a second fault adds nothing.
+            printer.finish().ok();
+            printer.say(&format!("error: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn is_closed(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(PrintError::Closed))
 }

@@ -2,5 +2,6 @@
 //!
 //! Terminal, JSON and pages render these structs and compute nothing.
 
+pub mod number;
 pub mod story;
 pub mod waterfall;

@@ -1,1 +1,7 @@
-//! Stub.
+//! How a number looks: terminal, tables, JSON, CSV, SVG. Computes nothing about spans.
+
+pub mod json;
+mod look;
+
+pub use crate::query::number;
+pub use look::{Look, visible};

@@ -1,0 +1,151 @@
+//! The command line, exactly as it is typed.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+use super::serve::ServeArgs;
+
+/// Shows where a request's time budget went, hop by hop, and which hop used it up.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dwindle",
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
+pub struct Args {
+    /// How the output looks.
+    #[command(flatten)]
+    pub look: LookArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// How the output looks.
+#[derive(Debug, Clone, Copy, ClapArgs)]
+#[command(next_help_heading = "Output")]
+pub struct LookArgs {
+    /// When to colour: `auto` is on a terminal, unless `NO_COLOR` is set
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    pub color: Color,
+    /// Columns to draw in [default: the terminal's, 100 into a pipe]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(40..=2000))]
+    pub width: Option<u16>,
+    /// Draw with ASCII characters only
+    #[arg(long, global = true)]
+    pub ascii: bool,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless the environment asks otherwise.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Receive OTLP and show the requests on a web page
+    Serve(ServeArgs),
+    /// Draw the budget waterfall of each request in trace files
+    Trace(TraceArgs),
+    /// List the requests in trace files, a line each
+    Traces(TracesArgs),
+}
+
+/// `dwindle trace`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  dwindle trace checkout.otlp.json
+  dwindle trace spans.ndjson.gz --id 7ac30b9e
+  kubectl exec deploy/collector -- cat /data/traces.json | dwindle trace - --format json")]
+pub struct TraceArgs {
+    /// Trace files; `-` is stdin
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Only the trace with this id, or with the only id that begins so (4 hex digits or more)
+    #[arg(long, value_name = "HEX", value_parser = parse_prefix)]
+    pub id: Option<String>,
+    /// Text for people, or JSON: one object a line per request
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = TraceFormat::Text)]
+    pub format: TraceFormat,
+}
+
+/// How `dwindle trace` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TraceFormat {
+    /// The waterfall, drawn.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// `dwindle traces`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  dwindle traces spans.ndjson
+  dwindle traces *.json --format csv > requests.csv
+  zstdcat traces.zst | dwindle traces - --format ndjson | jq 'select(.outcome == \"missed\")'")]
+pub struct TracesArgs {
+    /// Trace files; `-` is stdin
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Only the trace with this id, or with the only id that begins so (4 hex digits or more)
+    #[arg(long, value_name = "HEX", value_parser = parse_prefix)]
+    pub id: Option<String>,
+    /// A table for people, one JSON array, one JSON object a line, or CSV with a header
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ListFormat::Table)]
+    pub format: ListFormat,
+}
+
+/// How `dwindle traces` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// Columns for people.
+    Table,
+    /// One JSON array.
+    Json,
+    /// One JSON object a line.
+    Ndjson,
+    /// Comma-separated values with a header (RFC 4180).
+    Csv,
+}
+
+/// A trace id or the beginning of one, as lower-case hex digits.
+fn parse_prefix(text: &str) -> Result<String, String> {
+    if !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err("a trace id has hex digits only".to_owned());
+    }
+    match text.len() {
+        0..4 => Err("at least 4 hex digits are needed".to_owned()),
+        4..=32 => Ok(text.to_ascii_lowercase()),
+        more => Err(format!("a trace id has 32 hex digits, not {more}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_tree_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn an_id_is_four_to_thirty_two_hex_digits() {
+        assert_eq!(parse_prefix("4BF9"), Ok("4bf9".to_owned()));
+        assert!(parse_prefix("4bf").is_err());
+        assert!(parse_prefix("4bfg").is_err());
+        assert!(parse_prefix(&"a".repeat(33)).is_err());
+    }
+}

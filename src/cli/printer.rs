@@ -1,0 +1,108 @@
+//! The one module that prints. stdout is data, stderr is talk.
+
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+
+use anstream::{AutoStream, ColorChoice};
+
+use super::args::{Color, LookArgs};
+use crate::report::Look;
+use crate::report::visible;
+
+/// Why nothing more can be printed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PrintError {
+    /// The reader has gone; nobody is left to tell, and that is no failure.
+    #[error("stdout is closed")]
+    Closed,
+    /// Anything else: a full disk, a broken device.
+    #[error("cannot write to stdout")]
+    Io(#[source] io::Error),
+}
+
+impl From<io::Error> for PrintError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::Io(error),
+        }
+    }
+}
+
+/// Where a command's words go.
+pub struct Printer {
+    out: BufWriter<io::Stdout>,
+    look: Look,
+    talks_to_terminal: bool,
+}
+
+impl std::fmt::Debug for Printer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Printer")
+            .field("look", &self.look)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Printer {
+    pub(super) fn new(args: LookArgs) -> Self {
+        let stdout = io::stdout();
+        let color = match args.color {
+            Color::Always => true,
+            Color::Never => false,
+            // Heeds NO_COLOR, CLICOLOR, CLICOLOR_FORCE and TERM=dumb.
+            Color::Auto => AutoStream::choice(&stdout) != ColorChoice::Never,
+        };
+        let width = args.width.or_else(|| {
+            terminal_size::terminal_size_of(&stdout)
+                .map(|(terminal_size::Width(columns), _)| columns)
+        });
+        Self {
+            look: Look {
+                color,
+                ascii: args.ascii,
+                width: width.map_or(100, |columns| usize::from(columns.max(40))),
+            },
+            out: BufWriter::with_capacity(64 * 1024, stdout),
+            talks_to_terminal: io::stderr().is_terminal(),
+        }
+    }
+
+    /// How the output looks.
+    pub(super) fn look(&self) -> Look {
+        self.look
+    }
+
+    /// True if somebody watches stderr: progress is worth showing.
+    pub(super) fn is_watched(&self) -> bool {
+        self.talks_to_terminal
+    }
+
+    /// Prints data as it is.
+    pub(super) fn data(&mut self, text: &str) -> Result<(), PrintError> {
+        Ok(self.out.write_all(text.as_bytes())?)
+    }
+
+    /// Prints data and ends the line.
+    pub(super) fn line(&mut self, text: &str) -> Result<(), PrintError> {
+        self.data(text)?;
+        self.data("\n")
+    }
+
+    /// Says something to whoever runs the command. A closed stderr is ignored: there is no other
+    /// place to say it.
+    pub(super) fn say(&self, text: &str) {
+        say(text);
+    }
+
+    /// Hands over what is still held back.
+    pub(super) fn finish(&mut self) -> Result<(), PrintError> {
+        Ok(self.out.flush()?)
+    }
+}
+
+/// Says something on stderr, a line; what could steer a terminal is made visible first.
+pub(super) fn say(text: &str) {
+    let mut line = visible(text).into_owned();
+    line.push('\n');
+    io::stderr().write_all(line.as_bytes()).ok();
+}

@@ -1,0 +1,181 @@
+//! How a number is written: thousands with a comma, milliseconds with decimals only where they
+//! matter, a true minus, a no-break space before units and `%`, `·` for what is unknown.
+
+use crate::model::{Nanos, UnixNanos};
+
+/// What stands for an unknown number.
+pub const UNKNOWN: &str = "\u{b7}";
+
+/// The no-break space before a unit.
+pub const NBSP: char = '\u{a0}';
+
+/// Milliseconds without unit: `1,307`, `12.4` (under 100 with a fraction: one decimal), `0.25`
+/// (under 10: two), `0.004` (under 0.1: three).
+pub fn ms(time: Nanos) -> String {
+    let magnitude = time.abs().0;
+    let decimals = match magnitude {
+        0..100_000 => 3,
+        100_000..10_000_000 => 2,
+        10_000_000..100_000_000 => 1,
+        _ => 0,
+    };
+    decimal(time.0, 1_000_000, decimals)
+}
+
+/// Milliseconds with unit: `1,307 ms`.
+pub fn ms_unit(time: Nanos) -> String {
+    format!("{}{NBSP}ms", ms(time))
+}
+
+/// Milliseconds without unit, or `·`.
+pub fn ms_or_unknown(time: Option<Nanos>) -> String {
+    time.map_or_else(|| UNKNOWN.to_owned(), ms)
+}
+
+/// A part of a whole in per cent with one decimal: `49.7 %`; `·` of nothing.
+pub fn percent(part: Nanos, whole: Nanos) -> String {
+    match per_mille(part, whole) {
+        Some(tenths) => format!("{}{NBSP}%", fixed(tenths, 10, 1)),
+        None => UNKNOWN.to_owned(),
+    }
+}
+
+/// How many times, from tenths: `1.1×`, `12×` (from 9.95 on without decimals).
+pub fn times(tenths: u64) -> String {
+    let tenths = i64::try_from(tenths).unwrap_or(i64::MAX);
+    if tenths < 100 {
+        format!("{}\u{d7}", fixed(tenths, 10, 1))
+    } else {
+        format!("{}\u{d7}", decimal(tenths, 10, 0))
+    }
+}
+
+/// A count: `18,402`.
+pub fn count(number: usize) -> String {
+    decimal(i64::try_from(number).unwrap_or(i64::MAX), 1, 0)
+}
+
+/// `one` or `many` after a count: `1 hop`, `1,204 hops`.
+pub fn counted(number: usize, one: &str, many: &str) -> String {
+    let noun = if number == 1 { one } else { many };
+    format!("{}{NBSP}{noun}", count(number))
+}
+
+/// A small count as a word, a larger one in digits: `three`, `13`.
+pub fn word(number: usize) -> String {
+    const WORDS: [&str; 13] = [
+        "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+        "eleven", "twelve",
+    ];
+    WORDS
+        .get(number)
+        .map_or_else(|| count(number), |word| (*word).to_owned())
+}
+
+/// An instant for people: `2026-10-07 09:15:00.000 UTC`.
+pub fn instant(time: UnixNanos) -> String {
+    // RFC 3339 with nine decimals is ASCII of a fixed shape up to the year 9999.
+    let text = time.to_string();
+    match (text.get(..10), text.get(11..23)) {
+        (Some(day), Some(clock)) => format!("{day} {clock} UTC"),
+        _ => text,
+    }
+}
+
+/// Tenths of a per cent, rounded half up; `None` of nothing.
+pub(crate) fn per_mille(part: Nanos, whole: Nanos) -> Option<i64> {
+    if whole.0 <= 0 {
+        return None;
+    }
+    let doubled = i128::from(part.0) * 2000 / i128::from(whole.0);
+    let rounded = (doubled + doubled.signum()) / 2;
+    Some(rounded.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
+}
+
+/// `value ÷ unit` (a power of ten) with up to so many decimals, trailing zeros dropped.
+fn decimal(value: i64, unit: i64, decimals: u32) -> String {
+    let text = fixed(value, unit, decimals);
+    if decimals == 0 {
+        return text;
+    }
+    let short = text.trim_end_matches('0').trim_end_matches('.');
+    match short {
+        "\u{2212}0" => "0".to_owned(),
+        short => short.to_owned(),
+    }
+}
+
+/// `value ÷ unit` (a power of ten) with exactly so many decimals, halves away from zero.
+fn fixed(value: i64, unit: i64, decimals: u32) -> String {
+    let scale = 10_i128.pow(decimals);
+    let unit = i128::from(unit);
+    let magnitude = (i128::from(value).abs() * scale * 2 + unit) / (unit * 2);
+    let (whole, fraction) = (magnitude / scale, magnitude % scale);
+    let mut out = String::new();
+    if value < 0 && magnitude > 0 {
+        out.push('\u{2212}');
+    }
+    let digits = whole.to_string();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if decimals > 0 {
+        let width = decimals as usize;
+        out.push('.');
+        out.push_str(&format!("{fraction:0width$}"));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_stand_only_where_they_matter() {
+        let text = |ns| ms(Nanos(ns));
+        assert_eq!(text(0), "0");
+        assert_eq!(text(1_307_000_000), "1,307");
+        assert_eq!(text(1_307_499_000), "1,307");
+        assert_eq!(text(12_345_678), "12.3");
+        assert_eq!(text(4_000_000), "4");
+        assert_eq!(text(2_340_000), "2.34");
+        assert_eq!(text(40_000), "0.04");
+        assert_eq!(text(4_499), "0.004");
+        assert_eq!(text(1), "0");
+        assert_eq!(text(-1), "0");
+        assert_eq!(text(-42_000_000), "\u{2212}42");
+        assert_eq!(text(i64::MIN), "\u{2212}9,223,372,036,855");
+        assert_eq!(text(9_999_999), "10");
+    }
+
+    #[test]
+    fn shares_have_one_decimal() {
+        assert_eq!(percent(Nanos(497), Nanos(1000)), "49.7\u{a0}%");
+        assert_eq!(percent(Nanos(1), Nanos(1)), "100.0\u{a0}%");
+        assert_eq!(percent(Nanos(954), Nanos(1500)), "63.6\u{a0}%");
+        assert_eq!(percent(Nanos(5), Nanos(0)), "\u{b7}");
+    }
+
+    #[test]
+    fn multiples_lose_their_decimal_from_ten_on() {
+        assert_eq!(times(11), "1.1\u{d7}");
+        assert_eq!(times(121), "12\u{d7}");
+        assert_eq!(times(13_630), "1,363\u{d7}");
+    }
+
+    #[test]
+    fn counts_and_instants_read_well() {
+        assert_eq!(counted(1, "hop", "hops"), "1\u{a0}hop");
+        assert_eq!(counted(1412, "hop", "hops"), "1,412\u{a0}hops");
+        assert_eq!(word(3), "three");
+        assert_eq!(word(31), "31");
+        assert_eq!(
+            instant(UnixNanos(1_791_364_767_418_000_000)),
+            "2026-10-07 09:19:27.418 UTC"
+        );
+    }
+}
