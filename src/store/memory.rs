@@ -78,6 +78,16 @@ impl Memory {
     /// Puts a trace into the table, in place of its former state. When that is over the ceiling,
     /// the traces that came first leave; the one that was just put never does.
     pub fn put(&self, stored: Stored) -> Put {
+        self.put_if(stored, false).unwrap_or_default()
+    }
+
+    /// Puts a new state of a trace that is in the table; `None`, and nothing is done, if it has
+    /// left it meanwhile.
+    pub fn put_revision(&self, stored: Stored) -> Option<Put> {
+        self.put_if(stored, true)
+    }
+
+    fn put_if(&self, stored: Stored, must_be_there: bool) -> Option<Put> {
         let id = stored.analysis.trace_id;
         let bytes = size::of_trace(&stored.trace)
             + stored
@@ -87,6 +97,9 @@ impl Memory {
                 .map(size::of_request)
                 .sum::<usize>();
         let mut table = self.write();
+        if must_be_there && !table.traces.contains_key(&id) {
+            return None;
+        }
         let replaced = table.remove(id);
         let arrival = replaced.as_ref().map_or(table.next_arrival, |e| e.arrival);
         table.next_arrival += u64::from(replaced.is_none());
@@ -108,11 +121,11 @@ impl Memory {
             };
             expired.push(entry.stored);
         }
-        self.recount_samples(&table, &replaced, &expired, id);
-        Put {
+        self.recount_samples(&table, replaced.as_ref(), &expired, id);
+        Some(Put {
             replaced: replaced.map(|entry| entry.stored),
             expired,
-        }
+        })
     }
 
     /// A trace by its id.
@@ -197,13 +210,13 @@ impl Memory {
     fn recount_samples(
         &self,
         table: &Table,
-        replaced: &Option<Entry>,
+        replaced: Option<&Entry>,
         expired: &[Stored],
         put: TraceId,
     ) {
         let is_sample = |entry: &Entry| usize::from(entry.stored.sample);
-        let gone = replaced.as_ref().map_or(0, is_sample)
-            + expired.iter().filter(|stored| stored.sample).count();
+        let gone =
+            replaced.map_or(0, is_sample) + expired.iter().filter(|stored| stored.sample).count();
         let come = table.traces.get(&put).map_or(0, is_sample);
         // Writers hold the table's lock, so this read and write belong together.
         let before = self.samples.load(Ordering::Acquire);

@@ -135,7 +135,7 @@ impl Telemetry {
         telemetry
     }
 
-    /// Everything as Prometheus (OpenMetrics 1.0) text.
+    /// Everything as Prometheus text (`OpenMetrics` 1.0).
     pub fn render(&self) -> String {
         let mut text = String::new();
         match encode(&mut text, &self.registry) {
