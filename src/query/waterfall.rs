@@ -1,7 +1,38 @@
 //! The budget waterfall: one row per hop and per dependency call, with everything that is drawn
 //! in it already worked out. Times count from the request's start, on the root's clock.
 
-use crate::model::{CallKind, How, Nanos, Part, Text, Verdict};
+mod axis;
+mod fold;
+mod rows;
+mod stretches;
+#[cfg(test)]
+mod tests;
+
+use crate::model::{CallKind, How, Nanos, Part, Request, Text, Verdict};
+
+pub use fold::{Folded, Line, fold};
+
+/// Levels of indentation that are drawn; deeper rows print their depth instead.
+pub const MAX_INDENT: usize = 12;
+
+/// Lays a request out. Total: whatever the hops hold, something is drawn, in time linear in rows,
+/// calls and path segments.
+pub fn waterfall(request: &Request) -> Waterfall {
+    let order = rows::order(request);
+    let pieces = stretches::assign(request, &order);
+    let rows: Vec<Row> = (0..order.len())
+        .map(|index| rows::row(request, &order, &pieces, index))
+        .collect();
+    let (axis_end, ticks) = axis::axis(request, &rows);
+    let strip = axis::strip(request, &order, &pieces, axis_end);
+    Waterfall {
+        rows,
+        strip,
+        axis_end,
+        ticks,
+        deadline: request.budget,
+    }
+}
 
 /// A request laid out for drawing.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +62,8 @@ pub struct Row {
     pub depth: usize,
     /// True if no later row has the same parent (the tree's corner).
     pub last: bool,
-    /// For each ancestor level from 1 to `depth - 1`: whether its vertical line goes on here.
+    /// For each ancestor level from 1 to `depth - 1` (to [`MAX_INDENT`] at most): whether its
+    /// vertical line goes on here.
     pub guides: Vec<bool>,
     /// It carries the culprit's ◆.
     pub culprit: bool,
@@ -61,15 +93,18 @@ pub struct Row {
     pub deadline: Option<Nanos>,
     /// Arrival to the earlier of its own and its effective deadline.
     pub expected: Option<(Nanos, Nanos)>,
-    /// Time that it was promised, or that it promised its callee, past the effective deadline.
+    /// Time past the effective deadline that it was promised, by what it was told or by the timeout
+    /// of the call that asked for it.
     pub overhang: Option<(Nanos, Nanos)>,
     /// What it did, without overlaps, in time order.
     pub stretches: Vec<Stretch>,
     /// Ends of its calls that were given up.
     pub given_up: Vec<Nanos>,
-    /// Own time before the deadline.
+    /// Own time before the deadline (or before whoever asked had left).
     pub own: Nanos,
-    /// Time after the deadline (a hop's wasted time).
+    /// Own time after it.
+    pub own_late: Nanos,
+    /// All time after it, waiting included: a hop's wasted time.
     pub late: Nanos,
     /// Own time ÷ typical in tenths (15 is 1.5 ×), where a typical time is known.
     pub times_typical: Option<u64>,
@@ -101,7 +136,8 @@ pub struct Stretch {
     pub end: Nanos,
     /// What it is.
     pub kind: StretchKind,
-    /// What was spent there, for stretches of the path.
+    /// What was spent there, for stretches of the path: over all rows these tile the time from 0 to
+    /// the request's end.
     pub part: Option<Part>,
     /// The row that owns it.
     pub row: usize,
