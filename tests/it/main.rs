@@ -8,3 +8,4 @@
 mod support;
 
 mod architecture;
+mod samples;
