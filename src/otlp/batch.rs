@@ -1,0 +1,186 @@
+//! What grows while a batch is decoded, whatever its encoding.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Decoded, Limits, Reject};
+use crate::model::{Attributes, Resource, Scope, Span, SpanLog, Text, Value};
+
+/// Resources that are remembered at once; a file of a thousand services still finds most.
+const REMEMBERED: usize = 1024;
+
+/// A batch under way. It may take several messages; resources are shared across them.
+#[derive(Debug)]
+pub(crate) struct Batch<'l> {
+    pub(crate) limits: &'l Limits,
+    pub(crate) spans: Vec<Span>,
+    pub(crate) logs: Vec<SpanLog>,
+    /// Data points of metrics seen.
+    pub(crate) points: u64,
+    pub(crate) replaced_ids: u64,
+    /// Set when a value was nested too deeply; whoever reads a span looks and clears it.
+    pub(crate) too_deep: bool,
+    /// Room for lists while they grow, so that the kept ones have no slack.
+    pub(crate) pairs: Vec<(Text, Value)>,
+    pub(crate) resources: Seen<Resource>,
+    pub(crate) scopes: Seen<Scope>,
+    no_resource: Arc<Resource>,
+    no_scope: Arc<Scope>,
+    rejected: [u64; Reject::ALL.len()],
+    first_error: Option<String>,
+}
+
+/// A place in a batch to go back to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    spans: usize,
+    logs: usize,
+    points: u64,
+    replaced_ids: u64,
+    rejected: [u64; Reject::ALL.len()],
+    had_error: bool,
+}
+
+impl<'l> Batch<'l> {
+    pub(crate) fn new(limits: &'l Limits) -> Self {
+        Self {
+            limits,
+            spans: Vec::new(),
+            logs: Vec::new(),
+            points: 0,
+            replaced_ids: 0,
+            too_deep: false,
+            pairs: Vec::new(),
+            resources: Seen::default(),
+            scopes: Seen::default(),
+            no_resource: Arc::default(),
+            no_scope: Arc::default(),
+            rejected: [0; Reject::ALL.len()],
+            first_error: None,
+        }
+    }
+
+    /// Counts a rejected span or log record; `detail` is asked for the first one only.
+    pub(crate) fn reject(&mut self, why: Reject, detail: impl FnOnce() -> String) {
+        self.rejected[why as usize] += 1;
+        if self.first_error.is_none() {
+            self.first_error = Some(detail());
+        }
+    }
+
+    /// What stands for a resource that was left out; one for the whole batch.
+    pub(crate) fn no_resource(&self) -> Arc<Resource> {
+        Arc::clone(&self.no_resource)
+    }
+
+    /// What stands for a scope that was left out; one for the whole batch.
+    pub(crate) fn no_scope(&self) -> Arc<Scope> {
+        Arc::clone(&self.no_scope)
+    }
+
+    /// Keeps a log record that can say something about a span.
+    pub(crate) fn keep_log(&mut self, log: SpanLog) {
+        let why = if log.trace_id.is_zero() || log.span_id.is_zero() {
+            Reject::LogWithoutSpan
+        } else if log.attributes.is_empty() {
+            Reject::LogWithoutAttributes
+        } else {
+            self.logs.push(log);
+            return;
+        };
+        self.reject(why, || why.words().to_owned());
+    }
+
+    /// The attributes that were pushed on `pairs` since it had `from`.
+    pub(crate) fn take_pairs(&mut self, from: usize) -> Attributes {
+        let from = from.min(self.pairs.len());
+        Attributes(self.pairs.drain(from..).collect())
+    }
+
+    /// Spans, logs and rejections so far.
+    pub(crate) fn received(&self) -> u64 {
+        (self.spans.len() + self.logs.len()) as u64 + self.rejected.iter().sum::<u64>()
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            spans: self.spans.len(),
+            logs: self.logs.len(),
+            points: self.points,
+            replaced_ids: self.replaced_ids,
+            rejected: self.rejected,
+            had_error: self.first_error.is_some(),
+        }
+    }
+
+    /// True when the first span that was rejected was so since `mark`.
+    pub(crate) fn is_first_span_rejection(&self, mark: Mark) -> bool {
+        let spans = |counts: &[u64]| -> u64 {
+            let all = Reject::ALL.into_iter().zip(counts);
+            all.filter(|(why, _)| !why.is_log())
+                .map(|(_, count)| count)
+                .sum()
+        };
+        spans(&mark.rejected) == 0 && spans(&self.rejected) > 0
+    }
+
+    /// Forgets what came since `mark`: a document that broke off counts for nothing.
+    pub(crate) fn back_to(&mut self, mark: Mark) {
+        self.spans.truncate(mark.spans);
+        self.logs.truncate(mark.logs);
+        self.points = mark.points;
+        self.replaced_ids = mark.replaced_ids;
+        self.rejected = mark.rejected;
+        self.pairs.clear();
+        self.too_deep = false;
+        if !mark.had_error {
+            self.first_error = None;
+        }
+    }
+
+    /// What came, leaving the batch empty; resources stay remembered.
+    pub(crate) fn take(&mut self) -> Decoded {
+        let received = self.received();
+        let counts = std::mem::take(&mut self.rejected);
+        self.points = 0;
+        Decoded {
+            spans: std::mem::take(&mut self.spans),
+            logs: std::mem::take(&mut self.logs),
+            received,
+            rejected: Reject::ALL
+                .into_iter()
+                .zip(counts)
+                .filter(|(_, count)| *count > 0)
+                .collect(),
+            first_error: self.first_error.take(),
+            replaced_ids: std::mem::take(&mut self.replaced_ids),
+        }
+    }
+}
+
+/// Things that come again and again, by their encoded bytes: decoded once, kept once.
+#[derive(Debug)]
+pub(crate) struct Seen<T> {
+    known: HashMap<Box<[u8]>, Arc<T>>,
+}
+
+impl<T> Default for Seen<T> {
+    fn default() -> Self {
+        Self {
+            known: HashMap::new(),
+        }
+    }
+}
+
+impl<T> Seen<T> {
+    pub(crate) fn get(&self, bytes: &[u8]) -> Option<Arc<T>> {
+        self.known.get(bytes).map(Arc::clone)
+    }
+
+    pub(crate) fn put(&mut self, bytes: &[u8], value: Arc<T>) {
+        if self.known.len() >= REMEMBERED {
+            self.known.clear();
+        }
+        self.known.insert(bytes.into(), value);
+    }
+}

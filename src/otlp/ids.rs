@@ -1,0 +1,178 @@
+//! Ids as text: hex, base64, and what people's files hold besides.
+//!
+//! OTLP/JSON says hex. Protobuf's own JSON mapping says base64, and Tempo, Grafana and hand-made
+//! converters write that. Tempo strips leading zeros from hex. Files made by hand hold words.
+
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, Engine, GeneralPurpose, GeneralPurposeConfig};
+
+const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(false);
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
+
+/// An id that was read from a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Id<const N: usize> {
+    /// No id: empty, or all zero.
+    Zero,
+    /// The id.
+    Known([u8; N]),
+    /// The text is no id; these bytes stand for it, the same ones for the same text.
+    Made([u8; N]),
+}
+
+/// Reads an id of `N` bytes; `words` lets any word of eight characters or more be one.
+///
+/// Hex of the full length comes first, then base64 of exactly `N` bytes (either alphabet, padded
+/// or not), then shorter hex, which is padded on the left. A text that is both short hex and
+/// base64 of `N` bytes is refused: nobody can tell.
+pub(crate) fn read<const N: usize>(text: &str, words: bool) -> Option<Id<N>> {
+    let digits = text.as_bytes();
+    if digits.is_empty() {
+        return Some(Id::Zero);
+    }
+    let hex = if digits.len() <= 2 * N {
+        hex(digits)
+    } else {
+        None
+    };
+    let id = if digits.len() == 2 * N && hex.is_some() {
+        hex
+    } else {
+        match (hex, base64_exact(digits)) {
+            (Some(_), Some(_)) => return None,
+            (hex, base64) => hex.or(base64),
+        }
+    };
+    match id {
+        Some(id) if id == [0; N] => Some(Id::Zero),
+        Some(id) => Some(Id::Known(id)),
+        None if words && is_word(digits) => Some(Id::Made(hash(digits))),
+        None => None,
+    }
+}
+
+/// Bytes from base64 of either alphabet, padded or not.
+pub(crate) fn base64(text: &[u8]) -> Option<Vec<u8>> {
+    STANDARD
+        .decode(text)
+        .or_else(|_| URL_SAFE.decode(text))
+        .ok()
+}
+
+fn base64_exact<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
+    // 4 characters for every 3 bytes, up to two of them padding.
+    let bare = (N * 4).div_ceil(3);
+    if text.len() != bare && text.len() != N.div_ceil(3) * 4 {
+        return None;
+    }
+    base64(text)?.try_into().ok()
+}
+
+/// At most `2 × N` digits, padded with zeros on the left.
+fn hex<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
+    let mut id = [0; N];
+    let offset = 2 * N - digits.len();
+    for (i, &digit) in digits.iter().enumerate() {
+        let nibble = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            b'A'..=b'F' => digit - b'A' + 10,
+            _ => return None,
+        };
+        let place = offset + i;
+        id[place / 2] |= nibble << (4 * (1 - place % 2));
+    }
+    Some(id)
+}
+
+fn is_word(text: &[u8]) -> bool {
+    let letter = |b: &u8| b.is_ascii_alphanumeric() || b"_-.:=+/".contains(b);
+    (8..=256).contains(&text.len()) && text.iter().all(letter)
+}
+
+/// Bytes for a word: FNV-1a, once per eight bytes with another start; never zero.
+fn hash<const N: usize>(word: &[u8]) -> [u8; N] {
+    let mut id = [0; N];
+    for (salt, part) in id.chunks_mut(8).enumerate() {
+        let start = 0xcbf2_9ce4_8422_2325_u64 ^ (salt as u64);
+        let sum = word.iter().fold(start, |sum, &byte| {
+            (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        part.copy_from_slice(&sum.to_be_bytes()[..part.len()]);
+    }
+    if id == [0; N] {
+        id[N - 1] = 1;
+    }
+    id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(text: &str) -> Option<Id<8>> {
+        read(text, false)
+    }
+
+    fn known(hex: &str) -> Option<Id<8>> {
+        Some(Id::Known(super::hex(hex.as_bytes()).unwrap()))
+    }
+
+    #[test]
+    fn hex_of_any_case_and_either_base64_are_one_id() {
+        for text in [
+            "085ac082ffcffe8d",
+            "085AC082FFCFFE8D",
+            "CFrAgv/P/o0=",
+            "CFrAgv/P/o0",
+            "CFrAgv_P_o0=",
+            "CFrAgv_P_o0",
+        ] {
+            assert_eq!(span(text), known("085ac082ffcffe8d"), "{text}");
+        }
+        let trace = read::<16>("/6V20yEXOsbO82Acj0vedQ==", false);
+        assert_eq!(trace, read("FFA576D321173AC6CEF3601C8F4BDE75", false));
+        assert!(matches!(trace, Some(Id::Known(_))));
+    }
+
+    #[test]
+    fn stripped_zeros_come_back_unless_the_text_could_be_base64() {
+        assert_eq!(span("1234567890abcd"), known("001234567890abcd"));
+        assert_eq!(span("a"), known("000000000000000a"));
+        // Eleven characters are eight bytes of base64 when the last one leaves no bits over.
+        assert_eq!(span("12345678904"), None);
+        assert_eq!(span("12345678901"), known("0000012345678901"));
+        assert_eq!(
+            read::<16>("4fad4dd4cf61528f", false),
+            read(
+                "0000000000000000 4fad4dd4cf61528f"
+                    .replace(' ', "")
+                    .as_str(),
+                false
+            )
+        );
+    }
+
+    #[test]
+    fn zero_is_no_id_in_any_spelling() {
+        for text in ["", "0", "0000000000000000", "AAAAAAAAAAA="] {
+            assert_eq!(span(text), Some(Id::Zero), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_ids_only_where_they_may_be() {
+        assert_eq!(span("child-span-001"), None);
+        let word = |text| read::<8>(text, true);
+        assert!(matches!(word("child-span-001"), Some(Id::Made(_))));
+        assert_eq!(word("child-span-001"), word("child-span-001"));
+        assert_ne!(word("child-span-001"), word("child-span-002"));
+        for text in ["zzz", "!!!INVALID_BASE64!!!", "two words", &"x".repeat(257)] {
+            assert_eq!(word(text), None, "{text}");
+        }
+        assert!(matches!(word("VFJBQ0VJRDEtU1BBTjE="), Some(Id::Made(_))));
+    }
+}

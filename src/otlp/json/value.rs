@@ -1,0 +1,197 @@
+//! `AnyValue` and lists of `KeyValue`.
+
+use std::borrow::Cow;
+
+use super::fields::{self, Field};
+use super::reader::{Read, Reader, Scalar, Shape};
+use crate::model::{Attributes, Text, Value};
+use crate::otlp::{Batch, ids};
+
+/// A list of `KeyValue`; `Err` when it is no list.
+pub(super) fn attributes(
+    reader: &mut Reader<'_>,
+    batch: &mut Batch<'_>,
+    depth: usize,
+) -> Read<Field<Attributes>> {
+    let from = batch.pairs.len();
+    let read = fields::list(reader, |reader| pair(reader, batch, depth))?;
+    Ok(read.map(|()| batch.take_pairs(from)))
+}
+
+fn pair(reader: &mut Reader<'_>, batch: &mut Batch<'_>, depth: usize) -> Read<()> {
+    let mut key = Text::default();
+    let mut value = Value::Empty;
+    let read = fields::object(reader, |reader, field| {
+        match field {
+            "key" => key = fields::text(reader)?.unwrap_or_default(),
+            "value" => value = any(reader, batch, depth)?,
+            _ => {
+                reader.skip()?;
+            }
+        }
+        Ok(())
+    })?;
+    if read.is_ok() {
+        batch.pairs.push((key, value));
+    }
+    Ok(())
+}
+
+/// An `AnyValue`; a bare scalar or list is taken for what it is.
+pub(super) fn any(reader: &mut Reader<'_>, batch: &mut Batch<'_>, depth: usize) -> Read<Value> {
+    match reader.shape()? {
+        Shape::Other => Ok(bare(reader.scalar()?)),
+        _ if depth >= batch.limits.max_depth => {
+            // `{}` and a scalar in its wrapper are no further level.
+            flat(reader, batch)
+        }
+        Shape::Array => array(reader, batch, depth),
+        Shape::Object => {
+            let mut value = Value::Empty;
+            reader.object(|reader, field| {
+                match field {
+                    "arrayValue" | "array_value" => {
+                        value = within(reader, |reader| array(reader, batch, depth + 1))?;
+                    }
+                    "kvlistValue" | "kvlist_value" => {
+                        value = within(reader, |reader| {
+                            let map = attributes(reader, batch, depth + 1)?;
+                            Ok(Value::Map(map.unwrap_or_default()))
+                        })?;
+                    }
+                    _ => scalar(reader, field, &mut value)?,
+                }
+                Ok(())
+            })?;
+            Ok(value)
+        }
+    }
+}
+
+/// At the deepest level: scalars are read, anything deeper is skipped and noted.
+fn flat(reader: &mut Reader<'_>, batch: &mut Batch<'_>) -> Read<Value> {
+    let mut value = Value::Empty;
+    if reader.shape()? == Shape::Array {
+        batch.too_deep = true;
+        reader.skip()?;
+        return Ok(value);
+    }
+    reader.object(|reader, field| {
+        match field {
+            "arrayValue" | "array_value" | "kvlistValue" | "kvlist_value" => {
+                batch.too_deep = true;
+                reader.skip()?;
+            }
+            _ => scalar(reader, field, &mut value)?,
+        }
+        Ok(())
+    })?;
+    Ok(value)
+}
+
+/// The scalar members of `AnyValue`.
+fn scalar(reader: &mut Reader<'_>, field: &str, value: &mut Value) -> Read<()> {
+    match field {
+        "stringValue" | "string_value" => match reader.scalar()? {
+            Scalar::Null | Scalar::Compound => {}
+            other => *value = Value::Str(written(other)),
+        },
+        "intValue" | "int_value" => match reader.scalar()? {
+            Scalar::Null | Scalar::Compound => {}
+            other => {
+                let text = written(other);
+                *value = fields::signed(text.trim()).map_or(Value::Str(text), Value::Int);
+            }
+        },
+        "doubleValue" | "double_value" => match reader.scalar()? {
+            Scalar::Null | Scalar::Compound => {}
+            other => {
+                let text = written(other);
+                *value = text.trim().parse().map_or(Value::Str(text), Value::Double);
+            }
+        },
+        "boolValue" | "bool_value" => match reader.scalar()? {
+            Scalar::Null | Scalar::Compound => {}
+            Scalar::Bool(flag) => *value = Value::Bool(flag),
+            other => {
+                let text = written(other);
+                *value = text
+                    .trim()
+                    .to_ascii_lowercase()
+                    .parse()
+                    .map_or(Value::Str(text), Value::Bool);
+            }
+        },
+        "bytesValue" | "bytes_value" => match reader.scalar()? {
+            Scalar::Null | Scalar::Compound => {}
+            other => {
+                let text = written(other);
+                *value = ids::base64(text.as_bytes()).map_or(Value::Str(text), Value::Bytes);
+            }
+        },
+        _ => {
+            reader.skip()?;
+        }
+    }
+    Ok(())
+}
+
+/// `{"values": …}`, or the list itself.
+fn within(
+    reader: &mut Reader<'_>,
+    mut list: impl FnMut(&mut Reader<'_>) -> Read<Value>,
+) -> Read<Value> {
+    let mut value = Value::Empty;
+    match reader.shape()? {
+        Shape::Object => {
+            // An empty list may leave `values` out; it is a list all the same.
+            value = list(&mut Reader::new("[]"))?;
+            reader.object(|reader, field| {
+                if field == "values" {
+                    value = list(reader)?;
+                } else {
+                    reader.skip()?;
+                }
+                Ok(())
+            })?;
+        }
+        Shape::Array => value = list(reader)?,
+        Shape::Other => {
+            reader.scalar()?;
+        }
+    }
+    Ok(value)
+}
+
+fn array(reader: &mut Reader<'_>, batch: &mut Batch<'_>, depth: usize) -> Read<Value> {
+    let mut values = Vec::new();
+    let read = fields::list(reader, |reader| {
+        values.push(any(reader, batch, depth)?);
+        Ok(())
+    })?;
+    values.shrink_to_fit();
+    Ok(read.map_or(Value::Empty, |()| Value::Array(values)))
+}
+
+/// A scalar that stands without its wrapper.
+fn bare(scalar: Scalar<'_>) -> Value {
+    match scalar {
+        Scalar::Null | Scalar::Compound => Value::Empty,
+        Scalar::Bool(flag) => Value::Bool(flag),
+        Scalar::Number(digits) => match digits.parse() {
+            Ok(int) => Value::Int(int),
+            Err(_) => digits.parse().map_or(Value::Empty, Value::Double),
+        },
+        text @ Scalar::Str(_) => Value::Str(written(text)),
+    }
+}
+
+fn written(scalar: Scalar<'_>) -> Text {
+    match scalar {
+        Scalar::Str(Cow::Borrowed(text)) => Text::from(text),
+        Scalar::Str(Cow::Owned(text)) => Text::from(text),
+        Scalar::Number(digits) => Text::from(digits),
+        Scalar::Bool(flag) => Text::const_new(if flag { "true" } else { "false" }),
+        Scalar::Null | Scalar::Compound => Text::default(),
+    }
+}
