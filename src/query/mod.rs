@@ -4,6 +4,9 @@
 
 #[cfg(test)]
 pub(crate) mod fixtures;
+pub mod ledger;
+pub mod minibar;
 pub mod number;
+pub mod requests;
 pub mod story;
 pub mod waterfall;

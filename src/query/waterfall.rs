@@ -11,6 +11,7 @@ mod tests;
 use crate::model::{CallKind, How, Nanos, Part, Request, Text, Verdict};
 
 pub use fold::{Folded, Line, fold};
+pub(crate) use rows::{is_broken, tenths};
 
 /// Levels of indentation that are drawn; deeper rows print their depth instead.
 pub const MAX_INDENT: usize = 12;
