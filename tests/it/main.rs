@@ -8,4 +8,5 @@
 mod support;
 
 mod architecture;
+mod readme;
 mod samples;
