@@ -2,6 +2,9 @@
 //!
 //! Terminal, JSON and pages render these structs and compute nothing.
 
+pub mod detail;
+pub mod facts;
+pub mod findings;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub mod ledger;
