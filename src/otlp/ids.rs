@@ -170,7 +170,8 @@ mod tests {
         assert!(matches!(word("child-span-001"), Some(Id::Made(_))));
         assert_eq!(word("child-span-001"), word("child-span-001"));
         assert_ne!(word("child-span-001"), word("child-span-002"));
-        for text in ["zzz", "!!!INVALID_BASE64!!!", "two words", &"x".repeat(257)] {
+        let long = "x".repeat(257);
+        for text in ["zzz", "!!!INVALID_BASE64!!!", "two words", &long] {
             assert_eq!(word(text), None, "{text}");
         }
         assert!(matches!(word("VFJBQ0VJRDEtU1BBTjE="), Some(Id::Made(_))));
