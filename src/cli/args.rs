@@ -53,7 +53,7 @@ pub enum Color {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Receive OTLP and show the requests on a web page
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Draw the budget waterfall of each request in trace files
     Trace(TraceArgs),
     /// List the requests in trace files, a line each

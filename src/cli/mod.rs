@@ -6,6 +6,7 @@
 
 mod args;
 mod printer;
+mod samples;
 mod serve;
 mod trace;
 mod traces;

@@ -9,4 +9,7 @@ mod support;
 
 mod architecture;
 mod readme;
+mod ingest;
 mod samples;
+mod spans;
+mod store;

@@ -1,0 +1,178 @@
+//! From a body's bytes to the assembly: inflate, decode, offer. Both protocols come through here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::{Format, Receiver, Signal};
+use crate::ingest::{Batch, Full};
+use crate::otlp::{self, DecodeError, Decoded, Encoding, InflateError};
+
+/// Bodies from this size on are decoded off the threads that serve connections; a compressed one
+/// counts for eight times its size.
+const LARGE: usize = 256 << 10;
+
+/// An export was taken; all of it unless `rejected` is above zero.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Taken {
+    /// Spans, log records or data points that can never be taken.
+    pub(super) rejected: u64,
+    /// Why.
+    pub(super) message: String,
+}
+
+/// Why an export was not taken, as far as both protocols have an answer for it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    /// The bytes are no such message.
+    #[error("{0}")]
+    Malformed(String),
+    /// The bytes cannot be decompressed.
+    #[error("{0}")]
+    Broken(String),
+    /// Larger than a message may be.
+    #[error("the message is larger than {limit} bytes, which is the most that is taken")]
+    TooLarge { limit: usize },
+    /// There is no room now.
+    #[error("no room for more now; try again later")]
+    Full { retry_after: Duration },
+    /// The body did not arrive in time.
+    #[error("the body took too long to arrive")]
+    TooSlow,
+    /// The client left; nobody reads the answer.
+    #[error("the body broke off")]
+    Gone,
+    /// A fault of ours.
+    #[error("internal error")]
+    Internal,
+}
+
+impl Refusal {
+    pub(super) fn busy() -> Self {
+        Self::Full {
+            retry_after: Duration::from_secs(1),
+        }
+    }
+}
+
+impl Receiver {
+    /// Takes one message: its spans and log records are in the assembly when this returns.
+    pub(super) async fn take(
+        self: &Arc<Self>,
+        signal: Signal,
+        format: Format,
+        encoding: Encoding,
+        body: Bytes,
+    ) -> Result<Taken, Refusal> {
+        let weight = match encoding {
+            Encoding::Identity => body.len(),
+            Encoding::Gzip | Encoding::Zstd => body.len().saturating_mul(8),
+        };
+        if weight < LARGE {
+            return self.take_now(signal, format, encoding, &body);
+        }
+        let Ok(_permit) = self.large.acquire().await else {
+            return Err(Refusal::Internal);
+        };
+        let receiver = Arc::clone(self);
+        let taking = move || receiver.take_now(signal, format, encoding, &body);
+        match tokio::task::spawn_blocking(taking).await {
+            Ok(result) => result,
+            Err(error) => {
+                tracing::error!(%error, "a decoder failed");
+                Err(Refusal::Internal)
+            }
+        }
+    }
+
+    fn take_now(
+        &self,
+        signal: Signal,
+        format: Format,
+        encoding: Encoding,
+        body: &[u8],
+    ) -> Result<Taken, Refusal> {
+        let limits = &self.config.limits;
+        let bytes = otlp::inflate(encoding, body, limits.max_message_bytes).map_err(inflated)?;
+        let decoded = match (signal, format) {
+            (Signal::Traces, Format::Protobuf) => otlp::traces_from_proto(&bytes, limits),
+            (Signal::Traces, Format::Json) => otlp::traces_from_json(&bytes, limits),
+            (Signal::Logs, Format::Protobuf) => otlp::logs_from_proto(&bytes, limits),
+            (Signal::Logs, Format::Json) => otlp::logs_from_json(&bytes, limits),
+            (Signal::Metrics, Format::Protobuf) => {
+                return self.refuse_points(otlp::metrics_count_from_proto(&bytes, limits));
+            }
+            (Signal::Metrics, Format::Json) => {
+                return self.refuse_points(otlp::metrics_count_from_json(&bytes, limits));
+            }
+        };
+        self.offer(signal, decoded.map_err(decode)?)
+    }
+
+    fn offer(&self, signal: Signal, decoded: Decoded) -> Result<Taken, Refusal> {
+        let rejected: Vec<(&'static str, u64)> = decoded
+            .rejected
+            .iter()
+            .map(|(why, count)| (why.as_str(), *count))
+            .collect();
+        let mut batch = Batch {
+            spans: decoded.spans,
+            logs: decoded.logs,
+            first_error: decoded.first_error,
+            ..Batch::default()
+        };
+        let is_logs = signal == Signal::Logs;
+        if is_logs {
+            batch.rejected_logs = rejected;
+        } else {
+            batch.rejected_spans = rejected;
+        }
+        let accepted = self.ingest.offer(batch).map_err(full)?;
+        let rejected = if is_logs {
+            accepted.rejected_logs
+        } else {
+            accepted.rejected_spans
+        };
+        let message = match (rejected, accepted.message) {
+            (0, _) => String::new(),
+            (_, Some(message)) if is_logs => {
+                format!("Dwindle takes traces, and of logs the records of their spans: {message}")
+            }
+            (_, Some(message)) => message,
+            (_, None) => "some were not valid".to_owned(),
+        };
+        Ok(Taken { rejected, message })
+    }
+
+    fn refuse_points(&self, points: Result<u64, DecodeError>) -> Result<Taken, Refusal> {
+        let rejected = points.map_err(decode)?;
+        self.ingest.telemetry().points_rejected.inc_by(rejected);
+        let message = if rejected == 0 {
+            String::new()
+        } else {
+            "Dwindle takes traces and the log records of their spans, no metrics".to_owned()
+        };
+        Ok(Taken { rejected, message })
+    }
+}
+
+fn inflated(error: InflateError) -> Refusal {
+    match error {
+        InflateError::TooLarge { cap } => Refusal::TooLarge { limit: cap },
+        broken @ InflateError::Broken { .. } => Refusal::Broken(broken.to_string()),
+    }
+}
+
+fn decode(error: DecodeError) -> Refusal {
+    match error {
+        DecodeError::TooLarge { limit, .. } => Refusal::TooLarge { limit },
+        other => Refusal::Malformed(other.to_string()),
+    }
+}
+
+fn full(full: Full) -> Refusal {
+    Refusal::Full {
+        retry_after: Duration::from_nanos(full.retry_after.at_least_zero().0 as u64),
+    }
+}
