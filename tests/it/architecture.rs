@@ -226,7 +226,7 @@ fn print_faults(sources: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();
     for source in sources.iter().filter(|s| s.path != PRINTER) {
         for (end, word) in words(&source.code) {
-            if MACROS.contains(&word) && source.code[end..].starts_with('!') {
+            if MACROS.contains(&word) && source.code.split_at(end).1.starts_with('!') {
                 faults.push(format!("src/{}: `{word}!`", source.path));
             }
         }
@@ -267,9 +267,10 @@ impl Source {
         let mut found = Vec::new();
         for way in ["crate::", climb.as_str()] {
             for (at, _) in self.code.match_indices(way) {
-                let before = self.code[..at].chars().next_back();
+                let (before, after) = self.code.split_at(at);
+                let before = before.chars().next_back();
                 if before.is_none_or(|c| !is_word(c) && c != ':') {
-                    found.extend(first_segments(&self.code[at + way.len()..]));
+                    found.extend(first_segments(after.split_at(way.len()).1));
                 }
             }
         }
@@ -292,7 +293,7 @@ fn first_segments(path: &str) -> Vec<String> {
             '}' => depth -= 1,
             ',' if depth == 0 => fresh = true,
             c if fresh && is_word(c) => {
-                found.push(word(&group[at..]));
+                found.push(word(group.split_at(at).1));
                 fresh = false;
             }
             _ => {}
@@ -394,13 +395,11 @@ fn quoted_end(chars: &[char], at: usize, quote: char) -> usize {
 
 /// Cuts each item that stands under `#[cfg(test)]`, lines and all.
 fn without_tests(code: &str) -> String {
-    const MARK: &str = "#[cfg(test)]";
-    let (mut kept, mut rest) = (String::new(), code);
-    while let Some(at) = rest.find(MARK) {
-        kept.push_str(&rest[..at]);
-        let item = &rest[at + MARK.len()..];
-        let (mut depth, mut end) = (0, item.len());
-        for (i, c) in item.char_indices() {
+    let mut parts = code.split("#[cfg(test)]");
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (mut depth, mut end) = (0, part.len());
+        for (i, c) in part.char_indices() {
             match c {
                 '{' => depth += 1,
                 '}' => depth -= 1,
@@ -411,9 +410,8 @@ fn without_tests(code: &str) -> String {
                 break;
             }
         }
-        rest = &item[end..];
+        kept.push_str(part.split_at(end).1);
     }
-    kept.push_str(rest);
     kept
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use dwindle::model::{Outcome, Verdict};
+
 use crate::support;
 
 #[test]
@@ -75,8 +77,8 @@ fn the_readme_lists_the_keys_of_a_request() {
 #[test]
 fn the_readme_names_every_verdict_outcome_and_folder() {
     let readme = readme();
-    let verdicts = dwindle::model::Verdict::ALL.map(|verdict| verdict.as_str());
-    let outcomes = dwindle::model::Outcome::ALL.map(|outcome| outcome.as_str());
+    let verdicts = Verdict::ALL.map(Verdict::as_str);
+    let outcomes = Outcome::ALL.map(Outcome::as_str);
     for word in verdicts.iter().chain(&outcomes) {
         assert!(readme.contains(&format!("`{word}`")), "`{word}` is missing");
     }
@@ -135,6 +137,6 @@ fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
 }
 
 fn section<'a>(text: &'a str, title: &str) -> &'a str {
-    let from = &text[text.find(title).unwrap() + title.len()..];
+    let (_, from) = text.split_once(title).unwrap();
     from.split("\n## ").next().unwrap()
 }

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use dwindle::model::{Outcome, Verdict};
+
 use crate::support;
 
 const EXPECTED: &str = include_str!("../samples/expected.txt");
@@ -36,8 +38,8 @@ fn each_sample_yields_what_was_worked_out_by_hand() {
 #[test]
 fn the_samples_cover_every_outcome_and_verdict() {
     let words: BTreeSet<&str> = EXPECTED.split_whitespace().collect();
-    let outcomes = dwindle::model::Outcome::ALL.map(|outcome| outcome.as_str());
-    let verdicts = dwindle::model::Verdict::ALL.map(|verdict| verdict.as_str());
+    let outcomes = Outcome::ALL.map(Outcome::as_str);
+    let verdicts = Verdict::ALL.map(Verdict::as_str);
     for word in outcomes.iter().chain(&verdicts) {
         assert!(words.contains(word), "no sample shows `{word}`");
     }
@@ -178,12 +180,12 @@ fn to(value: &Value) -> String {
 
 /// Lines of one and not of the other, around those that both have.
 fn difference(wanted: &str, found: &str) -> String {
-    let only = |of: &str, other: &str, sign: char| -> String {
+    let only = |of: &str, other: &str, sign: &'static str| -> String {
         let others: Vec<&str> = other.lines().collect();
         let lines = of.lines().filter(|line| !others.contains(line));
-        lines.map(|line| format!("{sign} {line}\n")).collect()
+        lines.flat_map(|line| [sign, " ", line, "\n"]).collect()
     };
-    let lines = only(wanted, found, '-') + &only(found, wanted, '+');
+    let lines = only(wanted, found, "-") + &only(found, wanted, "+");
     if lines.is_empty() {
         format!("another order:\n{found}")
     } else {
