@@ -1,21 +1,67 @@
 //! What the numbers mean: hops, clocks, deadlines, verdicts, the ledger, findings.
 //!
+//! ```text
+//! spans ─► tree ─► hops, calls ─► clocks ─► timing ─► retries ─► verdicts ─► path, ledger ─► findings
+//!          forest  conventions,   offsets   deadlines  attempts
+//!                  evidence
+//! ```
+//!
 //! **Invariant**: pure and total. [`analyse`] cannot fail, knows no clock and no environment, and
-//! answers the same bytes for the same spans in any order; no recursion over spans.
+//! answers the same bytes for the same spans in any order. No recursion over spans, O(n log n).
 
 #![deny(clippy::disallowed_types)]
 
+mod clocks;
+mod conventions;
+mod evidence;
+mod findings;
+mod hops;
+mod path;
 mod policy;
+mod request;
+mod retries;
+mod timing;
+mod tree;
+mod verdict;
 
 pub use policy::{Policy, Typical, TypicalTime};
 
-use crate::model::{Analysis, Trace};
+use crate::model::{Analysis, Nanos, Trace};
 
-/// Analyses one trace.
+/// Slack of every comparison of a deadline with a time: timers fire late, values are rounded.
+const TOLERANCE: Nanos = Nanos::from_millis(2);
+
+/// Whether two budgets are one as far as can be told: 2 ms or 1 % apart at most, for gRPC's
+/// C-core rounds `grpc-timeout` up to three figures.
+fn near(a: Nanos, b: Nanos) -> bool {
+    (a - b).abs() <= tolerance(b)
+}
+
+/// The slack that a budget has: max(2 ms, 1 %).
+fn tolerance(budget: Nanos) -> Nanos {
+    TOLERANCE.max(budget.abs().scaled(1, 100))
+}
+
+/// Analyses one trace. Bad data becomes notes on the result.
+///
+/// `typical` holds median times of other requests' runs, where they are known; without them the
+/// rules that need them do not fire and the culprit is ranked by what it took.
 pub fn analyse(trace: &Trace, policy: &Policy, typical: &Typical) -> Analysis {
-    let _ = (policy, typical);
-    Analysis {
-        trace_id: trace.id,
-        requests: Vec::new(),
-    }
+    let forest = tree::Forest::build(trace, policy);
+    let hops = hops::Hops::find(&forest, policy);
+    let clocks = clocks::align(&forest, &hops);
+    let timing = timing::Timing::find(&forest, &hops, &clocks, policy);
+    let retries = retries::Retries::find(&hops, &timing);
+    let (verdicts, call_verdicts) = request::verdicts(&forest, &hops, &timing, policy);
+    request::requests(&request::Known {
+        forest: &forest,
+        hops: &hops,
+        clocks: &clocks,
+        timing: &timing,
+        retries: &retries,
+        policy,
+        typical,
+        verdicts: &verdicts,
+        call_verdicts: &call_verdicts,
+    })
 }

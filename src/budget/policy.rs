@@ -51,3 +51,38 @@ pub struct TypicalTime {
     /// How many successful runs.
     pub runs: u64,
 }
+
+impl Policy {
+    /// The min useful budget of a hop.
+    pub fn min_useful_of(&self, service: &str, operation: &str) -> Nanos {
+        lookup(&self.min_useful_of, service, operation).unwrap_or(self.min_useful)
+    }
+
+    /// The configured budget of a root.
+    pub fn route_budget(&self, service: &str, operation: &str) -> Option<Nanos> {
+        lookup(&self.route_budgets, service, operation)
+    }
+
+    /// True if spans of this kind start a request of their own.
+    pub fn is_detached(&self, service: &str, operation: &str) -> bool {
+        self.detached
+            .iter()
+            .any(|(of, name)| of == service && name.as_ref().is_none_or(|name| name == operation))
+    }
+}
+
+/// The entry for the operation, else for the whole service.
+fn lookup(
+    table: &BTreeMap<(Text, Option<Text>), Nanos>,
+    service: &str,
+    operation: &str,
+) -> Option<Nanos> {
+    if table.is_empty() {
+        return None;
+    }
+    let exact = (Text::from(service), Some(Text::from(operation)));
+    table
+        .get(&exact)
+        .or_else(|| table.get(&(exact.0, None)))
+        .copied()
+}

@@ -261,6 +261,8 @@ pub struct Hop {
     pub clock_interval: Option<(Option<Nanos>, Option<Nanos>)>,
     /// How it ended.
     pub verdict: Verdict,
+    /// The call that took more than the hop itself, with `exceeded_downstream`.
+    pub verdict_call: Option<SpanId>,
     /// What the hop itself said in `deadline.outcome`.
     pub reported: Option<Text>,
     /// Run time for nobody.

@@ -1,0 +1,564 @@
+//! From the forest to hops and calls (semantics, sections 2.5 to 2.7).
+//!
+//! A hop is an entry span and its descendants up to the next entry. A call is an outermost CLIENT
+//! or PRODUCER span of a hop, or a hop entered without one; CLIENT spans nested in it are the
+//! same call: one inside the other is a library over its transport, several side by side are its
+//! attempts.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Attributes, CallKind, Kind, Nanos, Text, Value};
+
+use super::conventions::{Facts, read};
+use super::evidence::{self, Evidence};
+use super::policy::Policy;
+use super::tree::{Children, Forest, NodeId};
+
+/// Index of a [`RawHop`].
+pub(super) type HopId = usize;
+
+/// A hop before its clock is known.
+#[derive(Debug)]
+pub(super) struct RawHop {
+    /// The entry span.
+    pub entry: NodeId,
+    /// The hop that waits for it; `None` for the root of a request.
+    pub caller: Option<HopId>,
+    /// The hop that started it without waiting.
+    pub handed_from: Option<HopId>,
+    /// The root hop of its request.
+    pub root: HopId,
+    /// The attempt that it answers.
+    pub via: Option<AttemptId>,
+    /// Its host, as an index; hops on one host share a clock.
+    pub host: usize,
+    /// Its spans, the entry first.
+    pub nodes: Vec<NodeId>,
+    /// Its top-level calls.
+    pub calls: Vec<CallId>,
+    /// The entry and the SERVER layers directly below it.
+    pub layers: Vec<NodeId>,
+    /// How it ended, by the words of its layers.
+    pub evidence: Evidence,
+}
+
+/// Index of a [`RawCall`].
+pub(super) type CallId = usize;
+/// Index of an [`Attempt`].
+pub(super) type AttemptId = usize;
+
+/// A top-level call.
+#[derive(Debug)]
+pub(super) struct RawCall {
+    /// Its outermost span; `None` if the callee was entered without one.
+    pub span: Option<NodeId>,
+    /// Its nested attempts, by start; one if there are none nested.
+    pub attempts: Vec<AttemptId>,
+}
+
+/// One outbound attempt.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    /// The calling hop.
+    pub hop: HopId,
+    /// The top-level call that it belongs to.
+    pub call: CallId,
+    /// Its outermost span, and its innermost, where the callee is cut off; `None` if the callee
+    /// was entered without one.
+    pub spans: Option<(NodeId, NodeId)>,
+    /// The hops entered below it, by start.
+    pub callees: Vec<HopId>,
+    /// What the far side is.
+    pub kind: CallKind,
+    /// The far side's name.
+    pub to: Text,
+    /// What was asked.
+    pub operation: Text,
+    /// How it ended, by its own spans' words.
+    pub evidence: Evidence,
+    /// Attempts before it, by its own count.
+    pub resend: Option<u32>,
+}
+
+/// All hops and calls of a trace.
+#[derive(Debug)]
+pub(super) struct Hops {
+    /// Callers before callees.
+    pub hops: Vec<RawHop>,
+    /// Top-level calls.
+    pub calls: Vec<RawCall>,
+    /// Their attempts.
+    pub attempts: Vec<Attempt>,
+    /// What each span says of deadlines, where it says anything.
+    pub facts: Vec<Option<Box<Facts>>>,
+    /// Names of hosts, by index.
+    pub hosts: Vec<Text>,
+}
+
+impl Hops {
+    /// Finds the hops and calls of a forest.
+    pub(super) fn find(forest: &Forest<'_>, policy: &Policy) -> Self {
+        let facts = read_facts(forest);
+        let mut this = Self {
+            hops: vec![],
+            calls: vec![],
+            attempts: vec![],
+            facts,
+            hosts: vec![],
+        };
+        let mut places = Places::new(forest.nodes.len());
+        this.enter(forest, policy, &mut places);
+        this.call(forest, &places);
+        this.judge(forest);
+        this
+    }
+
+    /// What a span says of deadlines.
+    pub(super) fn facts(&self, node: NodeId) -> Option<&Facts> {
+        self.facts[node].as_deref()
+    }
+
+    /// Gives every span its hop.
+    fn enter(&mut self, forest: &Forest<'_>, policy: &Policy, places: &mut Places) {
+        let mut host_ids: BTreeMap<Text, usize> = BTreeMap::new();
+        for &node in &forest.preorder {
+            let parent = forest.nodes[node].parent;
+            let span = forest.span(node);
+            match entry(forest, policy, node) {
+                Entry::Inside => {
+                    let Some(parent) = parent else { continue };
+                    let hop = places.hop[parent];
+                    places.hop[node] = hop;
+                    places.within[node] = places.within_or_self(forest, parent);
+                    self.hops[hop].nodes.push(node);
+                    let layer = span.kind == Kind::Server || span.kind == Kind::Consumer;
+                    if layer && self.hops[hop].layers.contains(&parent) {
+                        self.hops[hop].layers.push(node);
+                    }
+                }
+                kind @ (Entry::Root | Entry::Waited | Entry::Async) => {
+                    let id = self.hops.len();
+                    let from = parent.map(|parent| places.hop[parent]);
+                    let caller = from.filter(|_| kind == Entry::Waited);
+                    let name = host(forest, node);
+                    let next = host_ids.len();
+                    let host = *host_ids.entry(name).or_insert(next);
+                    self.hops.push(RawHop {
+                        entry: node,
+                        caller,
+                        handed_from: from.filter(|_| kind == Entry::Async),
+                        root: caller.map_or(id, |caller| self.hops[caller].root),
+                        via: None,
+                        host,
+                        nodes: vec![node],
+                        calls: vec![],
+                        layers: vec![node],
+                        evidence: Evidence::default(),
+                    });
+                    places.hop[node] = id;
+                    if let (Some(parent), Entry::Waited) = (parent, kind) {
+                        places.entered_by[node] = Some(places.within_or_self(forest, parent));
+                    }
+                }
+            }
+        }
+        self.hosts = vec![Text::default(); host_ids.len()];
+        for (name, id) in host_ids {
+            self.hosts[id] = name;
+        }
+    }
+
+    /// Finds the calls of every hop.
+    fn call(&mut self, forest: &Forest<'_>, places: &Places) {
+        // CLIENT spans as a forest of their own: each below the nearest CLIENT around it.
+        let below = |node: NodeId| {
+            let client = forest.span(node).kind == Kind::Client;
+            places.within[node].filter(|around| client && forest.span(*around).kind == Kind::Client)
+        };
+        let nested = Children::of((0..forest.nodes.len()).map(below));
+        let mut callees: Vec<Vec<HopId>> = vec![Vec::new(); forest.nodes.len()];
+        for (id, hop) in self.hops.iter().enumerate() {
+            if let Some(Some(client)) = places.entered_by[hop.entry] {
+                callees[client].push(id);
+            }
+        }
+        // Node order is order of start, so each hop's calls come in order of start.
+        for node in 0..forest.nodes.len() {
+            let span = forest.span(node);
+            let hop = places.hop[node];
+            if places.entered_by[node] == Some(None) {
+                // Entered without a CLIENT span.
+                if let Some(caller) = self.hops[hop].caller {
+                    self.push_call(forest, caller, None, vec![(None, vec![hop])]);
+                }
+            }
+            let top_level = match span.kind {
+                Kind::Producer => {
+                    places.within[node].is_none_or(|n| forest.span(n).kind == Kind::Client)
+                }
+                Kind::Client => places.within[node].is_none(),
+                _ => false,
+            };
+            if top_level {
+                let attempts = attempts_of(node, &nested, &callees);
+                self.push_call(forest, hop, Some(node), attempts);
+            }
+        }
+    }
+
+    fn push_call(
+        &mut self,
+        forest: &Forest<'_>,
+        hop: HopId,
+        span: Option<NodeId>,
+        found: Vec<(Option<(NodeId, NodeId)>, Vec<HopId>)>,
+    ) {
+        let call = self.calls.len();
+        let mut attempts = Vec::with_capacity(found.len());
+        for (spans, callees) in found {
+            let id = self.attempts.len();
+            for &callee in &callees {
+                self.hops[callee].via = Some(id);
+            }
+            let attempt = self.attempt(forest, hop, call, span, spans, callees);
+            self.attempts.push(attempt);
+            attempts.push(id);
+        }
+        self.calls.push(RawCall { span, attempts });
+        self.hops[hop].calls.push(call);
+    }
+
+    fn attempt(
+        &self,
+        forest: &Forest<'_>,
+        hop: HopId,
+        call: CallId,
+        outer: Option<NodeId>,
+        spans: Option<(NodeId, NodeId)>,
+        callees: Vec<HopId>,
+    ) -> Attempt {
+        let mut resend = None;
+        let mut evidence = Evidence::default();
+        let chain: Vec<NodeId> = spans.map_or(vec![], |(first, last)| {
+            let mut chain = vec![last];
+            let mut at = last;
+            while at != first {
+                let Some(parent) = forest.nodes[at].parent else {
+                    break;
+                };
+                at = parent;
+                chain.push(at);
+            }
+            chain
+        });
+        for &node in &chain {
+            if matches!(forest.span(node).kind, Kind::Client | Kind::Producer) {
+                let facts = self.facts(node);
+                let outcome = facts.and_then(|facts| facts.outcome.as_deref());
+                evidence = evidence.and(evidence::of_span(forest.span(node), outcome));
+                resend = resend.max(facts.and_then(|facts| facts.resend));
+            }
+        }
+        if let Some(&callee) = callees.first() {
+            let entry = forest.span(self.hops[callee].entry);
+            let facts = self.facts(self.hops[callee].entry);
+            let resend = resend.max(facts.and_then(|facts| facts.resend));
+            let operation = spans.map_or(&entry.name, |(first, _)| &forest.span(first).name);
+            return Attempt {
+                hop,
+                call,
+                spans,
+                kind: CallKind::Hop,
+                to: entry.resource.service.clone(),
+                operation: operation.clone(),
+                evidence,
+                resend,
+                callees,
+            };
+        }
+        // No far side: the call's own attributes, from the outermost span to the innermost.
+        let lists: Vec<&Attributes> = outer
+            .into_iter()
+            .chain(chain.iter().rev().copied())
+            .map(|node| &forest.span(node).attributes)
+            .collect();
+        let first = spans.map_or(0, |(first, _)| first);
+        let span = forest.span(first);
+        let gave_up = evidence.deadline || evidence.cancelled;
+        let kind = match span.kind {
+            Kind::Producer => CallKind::Producer,
+            _ if gave_up
+                && lists.iter().any(|list| is_remote_call(list))
+                && !lists.iter().any(|list| is_store(list)) =>
+            {
+                CallKind::Unreported
+            }
+            _ => CallKind::Dependency,
+        };
+        let to = lists
+            .iter()
+            .find_map(|list| dependency_name(list))
+            .unwrap_or_else(|| span.name.clone());
+        Attempt {
+            hop,
+            call,
+            spans,
+            callees,
+            kind,
+            to,
+            operation: span.name.clone(),
+            evidence,
+            resend,
+        }
+    }
+
+    /// How each hop ended, by its layers' words.
+    fn judge(&mut self, forest: &Forest<'_>) {
+        for id in 0..self.hops.len() {
+            let hop = &self.hops[id];
+            let mut evidence = Evidence::default();
+            for &node in &hop.layers {
+                let outcome = self.facts(node).and_then(|facts| facts.outcome.as_deref());
+                evidence = evidence.and(evidence::of_span(forest.span(node), outcome));
+            }
+            // A handler below a framework's SERVER span says it for the hop.
+            for &node in &hop.nodes {
+                if let Some(outcome) = self.reported_by(forest, node) {
+                    let said = evidence::of_span(forest.span(hop.entry), Some(outcome));
+                    evidence = evidence.and(said);
+                }
+            }
+            evidence.cancelled &= !evidence.deadline;
+            self.hops[id].evidence = evidence;
+        }
+    }
+
+    /// The spans that speak for a hop itself: its calls' spans do not, but for a CLIENT root's.
+    pub(super) fn nodes_of<'a>(
+        &'a self,
+        forest: &'a Forest<'_>,
+        hop: HopId,
+    ) -> impl Iterator<Item = NodeId> + 'a {
+        let entry = self.hops[hop].entry;
+        self.hops[hop].nodes.iter().copied().filter(move |&node| {
+            node == entry || !matches!(forest.span(node).kind, Kind::Client | Kind::Producer)
+        })
+    }
+
+    /// The `deadline.outcome` that a span reports for its hop.
+    pub(super) fn reported_by(&self, forest: &Forest<'_>, node: NodeId) -> Option<&str> {
+        let outbound = matches!(forest.span(node).kind, Kind::Client | Kind::Producer);
+        let outcome = self.facts(node)?.outcome.as_deref()?;
+        (!outbound || forest.nodes[node].parent.is_none()).then_some(outcome)
+    }
+
+    /// Start and end of an attempt's outermost span on the caller's clock, or of the callee's
+    /// entry on the callee's, if there is no such span.
+    pub(super) fn interval(&self, forest: &Forest<'_>, attempt: &Attempt) -> (Nanos, Nanos) {
+        let node = match (attempt.spans, attempt.callees.first()) {
+            (Some((first, _)), _) => &forest.nodes[first],
+            (None, Some(&callee)) => &forest.nodes[self.hops[callee].entry],
+            (None, None) => return (Nanos::ZERO, Nanos::ZERO),
+        };
+        (node.start, node.end)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Entry {
+    Inside,
+    Root,
+    Waited,
+    Async,
+}
+
+/// Whether a span starts a hop, and how (section 2.5, 2.7).
+fn entry(forest: &Forest<'_>, policy: &Policy, node: NodeId) -> Entry {
+    let span = forest.span(node);
+    let Some(parent) = forest.nodes[node].parent.map(|parent| forest.span(parent)) else {
+        return Entry::Root;
+    };
+    let same_service = parent.service() == span.service();
+    if policy.is_detached(span.service(), &span.name) {
+        return Entry::Async;
+    }
+    match span.kind {
+        Kind::Consumer if same_service && parent.kind == Kind::Consumer => Entry::Inside,
+        Kind::Consumer => Entry::Async,
+        // What hangs below a message that was sent is not waited for either.
+        _ if !same_service && parent.kind == Kind::Producer => Entry::Async,
+        Kind::Server if same_service && parent.kind == Kind::Server => Entry::Inside,
+        Kind::Server => Entry::Waited,
+        _ if !same_service => Entry::Waited,
+        _ => Entry::Inside,
+    }
+}
+
+/// Where each span stands.
+struct Places {
+    hop: Vec<HopId>,
+    /// The nearest CLIENT or PRODUCER span around it in its hop.
+    within: Vec<Option<NodeId>>,
+    /// For the entry of a hop that somebody waits for: the CLIENT span that it was entered by.
+    entered_by: Vec<Option<Option<NodeId>>>,
+}
+
+impl Places {
+    fn new(len: usize) -> Self {
+        Self {
+            hop: vec![0; len],
+            within: vec![None; len],
+            entered_by: vec![None; len],
+        }
+    }
+
+    fn within_or_self(&self, forest: &Forest<'_>, node: NodeId) -> Option<NodeId> {
+        let outbound = matches!(forest.span(node).kind, Kind::Client | Kind::Producer);
+        if outbound {
+            Some(node)
+        } else {
+            self.within[node]
+        }
+    }
+}
+
+/// The attempts of a top-level call: down while there is one CLIENT inside the other, then what
+/// stands side by side.
+#[expect(
+    clippy::type_complexity,
+    reason = "a private pair: (outermost, innermost) span and callees"
+)]
+fn attempts_of(
+    top: NodeId,
+    nested: &Children,
+    callees: &[Vec<HopId>],
+) -> Vec<(Option<(NodeId, NodeId)>, Vec<HopId>)> {
+    let innermost = |from: NodeId| {
+        let mut at = from;
+        while let ([only], true) = (nested.of_node(at), callees[at].is_empty()) {
+            at = *only;
+        }
+        at
+    };
+    let below = |from: NodeId| {
+        let (mut found, mut stack) = (Vec::new(), vec![from]);
+        while let Some(node) = stack.pop() {
+            found.extend_from_slice(&callees[node]);
+            stack.extend_from_slice(nested.of_node(node));
+        }
+        found.sort_unstable();
+        found
+    };
+    let split = innermost(top);
+    if nested.of_node(split).len() < 2 || !callees[split].is_empty() {
+        return vec![(Some((top, split)), below(top))];
+    }
+    nested
+        .of_node(split)
+        .iter()
+        .map(|&attempt| (Some((attempt, innermost(attempt))), below(attempt)))
+        .collect()
+}
+
+fn read_facts(forest: &Forest<'_>) -> Vec<Option<Box<Facts>>> {
+    let mut all: Vec<Option<Box<Facts>>> = Vec::with_capacity(forest.nodes.len());
+    for node in 0..forest.nodes.len() {
+        let span = forest.span(node);
+        let mut facts = Facts::default();
+        read(&span.attributes, span.kind, &mut facts);
+        for event in &span.events {
+            read(&event.attributes, span.kind, &mut facts);
+        }
+        let empty = facts.readings.is_empty()
+            && facts.bad.is_empty()
+            && facts.outcome.is_none()
+            && facts.resend.is_none();
+        all.push((!empty).then(|| Box::new(facts)));
+    }
+    if !forest.trace.logs.is_empty() {
+        add_logs(forest, &mut all);
+    }
+    all
+}
+
+/// Log records that carry a span's ids speak for that span.
+fn add_logs(forest: &Forest<'_>, all: &mut [Option<Box<Facts>>]) {
+    let mut by_id: BTreeMap<_, NodeId> = BTreeMap::new();
+    for node in (0..forest.nodes.len()).rev() {
+        by_id.insert(forest.span(node).span_id, node);
+    }
+    let mut logs: Vec<_> = forest.trace.logs.iter().collect();
+    // By content, so that the order of arrival does not show.
+    logs.sort_by_cached_key(|log| (log.span_id, log.time, format!("{:?}", log.attributes)));
+    logs.dedup();
+    for log in logs {
+        if let Some(&node) = by_id.get(&log.span_id) {
+            let facts = all[node].get_or_insert_default();
+            read(&log.attributes, forest.span(node).kind, facts);
+        }
+    }
+}
+
+/// What tells one clock from another: the host, else the instance, else the service.
+fn host(forest: &Forest<'_>, node: NodeId) -> Text {
+    let resource = &forest.span(node).resource;
+    ["host.id", "host.name", "service.instance.id"]
+        .iter()
+        .find_map(|key| match resource.attributes.get(key) {
+            Some(Value::Str(text)) if !text.is_empty() => {
+                // An instance id is unique within its service only.
+                if *key == "service.instance.id" {
+                    Some(compact_str::format_compact!("{}/{text}", resource.service))
+                } else {
+                    Some(text.clone())
+                }
+            }
+            _ => None,
+        })
+        .unwrap_or_else(|| resource.service.clone())
+}
+
+fn any_key(list: &Attributes, prefixes: &[&str]) -> bool {
+    list.iter()
+        .any(|(key, _)| prefixes.iter().any(|prefix| key.starts_with(prefix)))
+}
+
+fn is_remote_call(list: &Attributes) -> bool {
+    any_key(list, &["rpc.", "http.", "url.", "grpc."])
+}
+
+fn is_store(list: &Attributes) -> bool {
+    any_key(list, &["db.", "messaging."])
+}
+
+/// The name of a far side that left no spans (section 2.6).
+fn dependency_name(list: &Attributes) -> Option<Text> {
+    if let Some(system) = list
+        .text("db.system.name")
+        .or_else(|| list.text("db.system"))
+    {
+        let space = list.text("db.namespace").or_else(|| list.text("db.name"));
+        return Some(match space {
+            Some(space) => compact_str::format_compact!("{system} {space}"),
+            None => system.into(),
+        });
+    }
+    if let Some(system) = list.text("messaging.system") {
+        let to = list
+            .text("messaging.destination.name")
+            .or_else(|| list.text("messaging.destination"));
+        return Some(match to {
+            Some(to) => compact_str::format_compact!("{system} {to}"),
+            None => system.into(),
+        });
+    }
+    [
+        "peer.service",
+        "server.address",
+        "net.peer.name",
+        "rpc.service",
+    ]
+    .iter()
+    .find_map(|key| list.text(key))
+    .map(Text::from)
+}

@@ -1,0 +1,561 @@
+//! From hops and times to the [`Request`]s that everyone reads.
+
+use std::collections::BTreeMap;
+
+use crate::model::{
+    Analysis, Call, CallKind, Culprit, HandedOver, Hop, How, LedgerRow, LocalSource, Nanos, Note,
+    Outcome, Part, PathSegment, Request, Source, Surfaced, Text, Verdict,
+};
+
+use super::clocks::Clocks;
+use super::conventions::Field;
+use super::findings;
+use super::hops::{AttemptId, HopId, Hops};
+use super::path::{self, Stretch};
+use super::policy::{Policy, Typical};
+use super::retries::Retries;
+use super::timing::{Timing, attempts_of};
+use super::tree::{Children, Forest};
+use super::verdict;
+
+/// Everything that is known of a trace when requests are put together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub forest: &'a Forest<'a>,
+    pub hops: &'a Hops,
+    pub clocks: &'a Clocks,
+    pub timing: &'a Timing,
+    pub retries: &'a Retries,
+    pub policy: &'a Policy,
+    pub typical: &'a Typical,
+    pub verdicts: &'a [(Verdict, Option<usize>)],
+    pub call_verdicts: &'a [Verdict],
+}
+
+impl Known<'_> {
+    /// A hop's service.
+    pub(super) fn service(&self, hop: HopId) -> &Text {
+        &self.forest.span(self.hops.hops[hop].entry).resource.service
+    }
+
+    /// A hop's operation.
+    pub(super) fn operation(&self, hop: HopId) -> &Text {
+        &self.forest.span(self.hops.hops[hop].entry).name
+    }
+
+    /// A hop's run time for nobody: after its effective deadline, or after the first call above
+    /// it ended. A millisecond over the call's end is the clocks' slack, not work.
+    pub(super) fn wasted(&self, hop: HopId) -> Nanos {
+        let time = &self.timing.hops[hop];
+        let after = |instant: Nanos| time.end - time.start.max(instant);
+        let by_deadline = time.effective.map_or(Nanos::ZERO, after);
+        let by_patience = time.patience.map_or(Nanos::ZERO, after);
+        let slack = Nanos::from_millis(1);
+        let by_patience = if by_patience > slack {
+            by_patience
+        } else {
+            Nanos::ZERO
+        };
+        by_deadline.max(by_patience).at_least_zero()
+    }
+}
+
+/// Puts the requests of a trace together, ordered by start, then by id.
+pub(super) fn requests(known: &Known<'_>) -> Analysis {
+    let hops = &known.hops.hops;
+    let order = depth_first(known);
+    let mut handed: BTreeMap<HopId, Vec<HandedOver>> = BTreeMap::new();
+    for (id, hop) in hops.iter().enumerate() {
+        for from in hop.handed_from.into_iter().chain(linked_from(known, id)) {
+            let request = known.forest.span(hop.entry).span_id;
+            let trace_id = known.forest.trace.id;
+            handed
+                .entry(from)
+                .or_default()
+                .push(HandedOver { trace_id, request });
+        }
+    }
+    let mut requests = Vec::new();
+    let mut members: Vec<HopId> = Vec::new();
+    for &hop in &order {
+        if hops[hop].root == hop && !members.is_empty() {
+            requests.push(request(known, &members, &handed));
+            members.clear();
+        }
+        members.push(hop);
+    }
+    if !members.is_empty() {
+        requests.push(request(known, &members, &handed));
+    }
+    requests.sort_by_key(|request| (request.start, request.request));
+    Analysis {
+        trace_id: known.forest.trace.id,
+        requests,
+    }
+}
+
+/// The hop whose spans a root's links name, within the trace: it started the root.
+fn linked_from(known: &Known<'_>, id: HopId) -> Vec<HopId> {
+    let hop = &known.hops.hops[id];
+    let entry = known.forest.span(hop.entry);
+    if hop.caller.is_some() || hop.handed_from.is_some() || entry.links.is_empty() {
+        return vec![];
+    }
+    let linked: std::collections::BTreeSet<_> = entry
+        .links
+        .iter()
+        .filter(|link| link.trace_id == entry.trace_id && link.span_id != entry.span_id)
+        .map(|link| link.span_id)
+        .collect();
+    if linked.is_empty() {
+        return vec![];
+    }
+    let mut from: Vec<HopId> = known
+        .hops
+        .hops
+        .iter()
+        .enumerate()
+        .filter(|(_, other)| other.root != hop.root)
+        .filter(|(_, other)| {
+            other
+                .nodes
+                .iter()
+                .any(|&node| linked.contains(&known.forest.span(node).span_id))
+        })
+        .map(|(id, _)| id)
+        .collect();
+    from.dedup();
+    from
+}
+
+/// All hops, request by request, depth first, siblings by aligned start.
+fn depth_first(known: &Known<'_>) -> Vec<HopId> {
+    let hops = &known.hops.hops;
+    let children = Children::of(hops.iter().map(|hop| hop.caller));
+    let by_start = |ids: &mut Vec<HopId>| {
+        ids.sort_by_key(|&id| {
+            (
+                known.timing.hops[id].start,
+                known.forest.span(hops[id].entry).span_id,
+                id,
+            )
+        });
+    };
+    let mut roots: Vec<HopId> = (0..hops.len())
+        .filter(|&id| hops[id].caller.is_none())
+        .collect();
+    by_start(&mut roots);
+    roots.reverse();
+    let mut order = Vec::with_capacity(hops.len());
+    let mut stack = roots;
+    while let Some(id) = stack.pop() {
+        order.push(id);
+        let mut below = children.of_node(id).to_vec();
+        by_start(&mut below);
+        stack.extend(below.into_iter().rev());
+    }
+    order
+}
+
+/// One request: `members` are its hops, root first, in the order in which they are shown.
+fn request(
+    known: &Known<'_>,
+    members: &[HopId],
+    handed: &BTreeMap<HopId, Vec<HandedOver>>,
+) -> Request {
+    let root = members[0];
+    let hops = &known.hops.hops;
+    let time = &known.timing.hops[root];
+    let shown: BTreeMap<HopId, usize> = members
+        .iter()
+        .enumerate()
+        .map(|(shown, &hop)| (hop, shown))
+        .collect();
+    let (path, clipped) = path::path(known.forest, known.hops, known.timing, known.retries, root);
+    let elapsed = time.end - time.start;
+    let deadline = time.effective.map(|deadline| deadline - time.start);
+    let outcome = outcome(known, root);
+    let view = View {
+        known,
+        shown: &shown,
+        origin: time.start,
+    };
+    let mut depths = vec![0; members.len()];
+    let mut out = Vec::with_capacity(members.len());
+    for (id, &hop) in members.iter().enumerate() {
+        let parent = hops[hop]
+            .caller
+            .and_then(|caller| shown.get(&caller).copied());
+        depths[id] = parent.map_or(0, |parent| depths[parent] + 1);
+        out.push(view.hop(hop, id, parent, depths[id], handed));
+    }
+    let mut notes = known.forest.notes.clone();
+    notes.extend(known.clocks.notes.iter().cloned());
+    if clipped > 0 {
+        notes.push(Note::Clipped(clipped));
+    }
+    let entry = known.forest.span(hops[root].entry);
+    Request {
+        trace_id: known.forest.trace.id,
+        request: entry.span_id,
+        revision: 1,
+        complete: known.forest.complete,
+        notes,
+        service: known.service(root).clone(),
+        operation: known.operation(root).clone(),
+        start: entry.start,
+        spans: members.iter().map(|&hop| hops[hop].nodes.len()).sum(),
+        elapsed,
+        budget: time.told,
+        budget_source: source(known, root),
+        outcome,
+        wasted: members.iter().map(|&hop| known.wasted(hop)).sum(),
+        surfaced: surfaced(known, members, outcome, &shown),
+        culprit: culprit(known, &path, time.start, elapsed, time.told, outcome),
+        path: view.segments(&path),
+        ledger: view.ledger(&path, deadline),
+        hops: out,
+        findings: findings::of_request(known, members, &shown),
+    }
+}
+
+/// How a hop's budget is known; `none` where it is not.
+fn source(known: &Known<'_>, hop: HopId) -> Source {
+    known.timing.hops[hop].source.clone()
+}
+
+fn outcome(known: &Known<'_>, root: HopId) -> Outcome {
+    match known.verdicts[root].0 {
+        Verdict::CancelledByCaller => Outcome::Cancelled,
+        Verdict::Failed => Outcome::Failed,
+        Verdict::Ok if known.timing.hops[root].told.is_none() => Outcome::NoBudget,
+        Verdict::Ok => Outcome::Met,
+        _ => Outcome::Missed,
+    }
+}
+
+/// The deepest hop with evidence of its own that is reached through hops that are not ok; of
+/// equally deep ones the one that ended first; without any the root.
+fn surfaced(
+    known: &Known<'_>,
+    members: &[HopId],
+    outcome: Outcome,
+    shown: &BTreeMap<HopId, usize>,
+) -> Option<Surfaced> {
+    if matches!(outcome, Outcome::Met | Outcome::NoBudget) {
+        return None;
+    }
+    let hops = &known.hops.hops;
+    let speaks = |hop: HopId| {
+        let evidence = hops[hop].evidence;
+        match outcome {
+            Outcome::Missed => evidence.deadline,
+            Outcome::Cancelled => evidence.cancelled,
+            _ => evidence.error,
+        }
+    };
+    let mut depth = vec![None; members.len()];
+    let mut best: Option<(usize, std::cmp::Reverse<Nanos>, HopId)> = None;
+    for (id, &hop) in members.iter().enumerate() {
+        let above = match hops[hop].caller.and_then(|caller| shown.get(&caller)) {
+            None => Some(0),
+            Some(&caller) => depth[caller].map(|depth: usize| depth + 1),
+        };
+        let Some(level) = above.filter(|_| known.verdicts[hop].0 != Verdict::Ok) else {
+            continue;
+        };
+        depth[id] = Some(level);
+        let end = std::cmp::Reverse(known.timing.hops[hop].end);
+        if speaks(hop) && best.is_none_or(|(deepest, first, _)| (level, end) > (deepest, first)) {
+            best = Some((level, end, hop));
+        }
+    }
+    let hop = best.map_or(members[0], |(_, _, hop)| hop);
+    Some(Surfaced {
+        service: known.service(hop).clone(),
+        operation: known.operation(hop).clone(),
+        verdict: known.verdicts[hop].0,
+        hop: shown.get(&hop).copied().unwrap_or(0),
+    })
+}
+
+/// Who took the most of the budget before the deadline, or of the time where none is known.
+fn culprit(
+    known: &Known<'_>,
+    path: &[Stretch],
+    origin: Nanos,
+    elapsed: Nanos,
+    budget: Option<Nanos>,
+    outcome: Outcome,
+) -> Option<Culprit> {
+    if outcome == Outcome::Met {
+        return None;
+    }
+    let until = origin + budget.map_or(elapsed, |budget| budget.min(elapsed));
+    // In order of first appearance on the path.
+    let mut order: Vec<(&Text, &Text, Part, Option<&Text>)> = Vec::new();
+    let mut taken: BTreeMap<(&Text, &Text, Part, Option<&Text>), Nanos> = BTreeMap::new();
+    for stretch in path {
+        let time = (stretch.end.min(until) - stretch.start).at_least_zero();
+        let (service, operation) = (known.service(stretch.hop), known.operation(stretch.hop));
+        let key = (service, operation, stretch.part, stretch.to.as_ref());
+        let sum = taken.entry(key).or_insert_with(|| {
+            order.push(key);
+            Nanos::ZERO
+        });
+        *sum += time;
+    }
+    let rank = |key: &(&Text, &Text, Part, Option<&Text>)| {
+        let consumed = taken[key];
+        let typical = typical_of(known.typical, key);
+        (
+            typical.map_or(consumed, |typical| consumed - typical),
+            consumed,
+            typical,
+        )
+    };
+    let mut worst: Option<(
+        (&Text, &Text, Part, Option<&Text>),
+        Nanos,
+        Nanos,
+        Option<Nanos>,
+    )> = None;
+    for key in &order {
+        let (rank, consumed, typical) = rank(key);
+        if consumed > Nanos::ZERO && worst.is_none_or(|(_, best, ..)| rank > best) {
+            worst = Some((*key, rank, consumed, typical));
+        }
+    }
+    let ((service, operation, part, to), _, consumed, typical) = worst?;
+    Some(Culprit {
+        service: service.clone(),
+        operation: operation.clone(),
+        part,
+        to: to.cloned(),
+        consumed,
+        share: (
+            consumed,
+            budget
+                .filter(|budget| *budget > Nanos::ZERO)
+                .unwrap_or(elapsed),
+        ),
+        typical,
+        excess: typical.map(|typical| consumed - typical),
+    })
+}
+
+fn typical_of(typical: &Typical, key: &(&Text, &Text, Part, Option<&Text>)) -> Option<Nanos> {
+    let (service, operation, part, to) = *key;
+    match (part, to) {
+        (Part::Local, _) => typical.local.get(&(service.clone(), operation.clone())),
+        (Part::Dependency | Part::Unreported, Some(to)) => {
+            typical.calls.get(&(service.clone(), to.clone()))
+        }
+        _ => None,
+    }
+    .map(|typical| typical.median)
+}
+
+/// Times from the request's start, hops by their shown number.
+struct View<'a> {
+    known: &'a Known<'a>,
+    shown: &'a BTreeMap<HopId, usize>,
+    origin: Nanos,
+}
+
+impl View<'_> {
+    fn shown(&self, hop: HopId) -> usize {
+        self.shown.get(&hop).copied().unwrap_or(0)
+    }
+
+    fn hop(
+        &self,
+        id: HopId,
+        number: usize,
+        parent: Option<usize>,
+        depth: usize,
+        handed: &BTreeMap<HopId, Vec<HandedOver>>,
+    ) -> Hop {
+        let known = self.known;
+        let (hop, time) = (&known.hops.hops[id], &known.timing.hops[id]);
+        let (verdict, blamed) = known.verdicts[id];
+        let computed = path::local_time(known.hops, known.timing, id);
+        let observed = known.hops.nodes_of(known.forest, id).find_map(|node| {
+            known
+                .hops
+                .facts(node)?
+                .least(Field::Local)
+                .map(|local| local.time)
+        });
+        let mut calls: Vec<Call> = attempts_of(known.hops, id)
+            .flat_map(|attempt| self.calls(attempt))
+            .collect();
+        calls.sort_by_key(|call| (call.start, call.span_id, call.hop));
+        Hop {
+            id: number,
+            parent,
+            depth,
+            service: known.service(id).clone(),
+            operation: known.operation(id).clone(),
+            span_id: known.forest.span(hop.entry).span_id,
+            start: time.start - self.origin,
+            elapsed: time.end - time.start,
+            remaining_in: time.told,
+            remaining_in_source: source(known, id),
+            deadline: time.effective.map(|deadline| deadline - self.origin),
+            deadline_from: time.effective.and(time.from).map(|from| self.shown(from)),
+            own_deadline: time.own.map(|own| own - self.origin),
+            local: observed.unwrap_or(computed),
+            local_source: if observed.is_some() {
+                LocalSource::Observed
+            } else {
+                LocalSource::Computed
+            },
+            local_computed: computed,
+            clock_offset: known.clocks.offsets[id],
+            clock_interval: known.clocks.intervals[id],
+            verdict,
+            verdict_call: blamed.and_then(|call| {
+                let first = *known.hops.calls[call].attempts.first()?;
+                Some(self.call_span(first))
+            }),
+            reported: known
+                .hops
+                .nodes_of(known.forest, id)
+                .find_map(|node| known.hops.reported_by(known.forest, node))
+                .map(Text::from),
+            wasted: known.wasted(id),
+            handed_over: handed.get(&id).cloned().unwrap_or_default(),
+            calls,
+            spans: hop
+                .nodes
+                .iter()
+                .map(|&node| known.forest.nodes[node].span as u32)
+                .collect(),
+        }
+    }
+
+    fn call_span(&self, attempt: AttemptId) -> crate::model::SpanId {
+        let known = self.known;
+        let attempt = &known.hops.attempts[attempt];
+        let node = attempt.spans.map(|(first, _)| first).or_else(|| {
+            attempt
+                .callees
+                .first()
+                .map(|&callee| known.hops.hops[callee].entry)
+        });
+        node.map_or_else(Default::default, |node| known.forest.span(node).span_id)
+    }
+
+    /// One attempt: one call, or one per callee where several answered.
+    fn calls(&self, id: AttemptId) -> Vec<Call> {
+        let known = self.known;
+        let (attempt, time) = (&known.hops.attempts[id], &known.timing.calls[id]);
+        let (number, attempts) = known.retries.number(known.hops, id);
+        let call = |callee: Option<HopId>| {
+            let far = callee.map(|callee| &known.timing.hops[callee]);
+            let observed = far.filter(|far| far.source.how == How::Observed);
+            Call {
+                span_id: self.call_span(id),
+                to: callee
+                    .map_or(&attempt.to, |callee| known.service(callee))
+                    .clone(),
+                operation: attempt.operation.clone(),
+                kind: attempt.kind,
+                hop: callee.map(|callee| self.shown(callee)),
+                attempt: number,
+                attempts,
+                start: time.start - self.origin,
+                elapsed: time.end - time.start,
+                remaining_out: match &time.sent {
+                    Some(sent) => Some(sent.time),
+                    None => observed.and_then(|far| far.told),
+                },
+                timeout: time.timeout.as_ref().map(|timeout| timeout.time),
+                transit_out: far.map(|far| (far.start.min(time.end) - time.start).at_least_zero()),
+                transit_back: far
+                    .filter(|far| far.end <= time.end)
+                    .map(|far| time.end - far.end.max(time.start)),
+                waited: time.waited,
+                verdict: known.call_verdicts[id],
+            }
+        };
+        if attempt.kind == CallKind::Hop {
+            attempt
+                .callees
+                .iter()
+                .map(|&callee| call(Some(callee)))
+                .collect()
+        } else {
+            vec![call(None)]
+        }
+    }
+
+    /// The path, neighbours with the same owner joined.
+    fn segments(&self, path: &[Stretch]) -> Vec<PathSegment> {
+        let mut segments: Vec<PathSegment> = Vec::with_capacity(path.len());
+        for stretch in path {
+            let next = PathSegment {
+                hop: self.shown(stretch.hop),
+                part: stretch.part,
+                to: stretch.to.clone(),
+                start: stretch.start - self.origin,
+                end: stretch.end - self.origin,
+            };
+            match segments.last_mut() {
+                Some(last)
+                    if (last.hop, last.part, &last.to) == (next.hop, next.part, &next.to)
+                        && last.end == next.start =>
+                {
+                    last.end = next.end;
+                }
+                _ => segments.push(next),
+            }
+        }
+        segments
+    }
+
+    fn ledger(&self, path: &[Stretch], deadline: Option<Nanos>) -> Vec<LedgerRow> {
+        let mut rows: Vec<LedgerRow> = Vec::new();
+        let mut row_of: BTreeMap<(HopId, Part, Option<&Text>), usize> = BTreeMap::new();
+        for stretch in path {
+            let row = *row_of
+                .entry((stretch.hop, stretch.part, stretch.to.as_ref()))
+                .or_insert_with(|| {
+                    rows.push(LedgerRow {
+                        hop: self.shown(stretch.hop),
+                        service: self.known.service(stretch.hop).clone(),
+                        operation: self.known.operation(stretch.hop).clone(),
+                        part: stretch.part,
+                        to: stretch.to.clone(),
+                        time: Nanos::ZERO,
+                        after_deadline: Nanos::ZERO,
+                    });
+                    rows.len() - 1
+                });
+            let row = &mut rows[row];
+            row.time += stretch.end - stretch.start;
+            if let Some(deadline) = deadline {
+                let from = (stretch.start - self.origin).max(deadline);
+                row.after_deadline += (stretch.end - self.origin - from).at_least_zero();
+            }
+        }
+        rows
+    }
+}
+
+/// Verdicts of all hops and attempts.
+pub(super) fn verdicts(
+    forest: &Forest<'_>,
+    hops: &Hops,
+    timing: &Timing,
+    policy: &Policy,
+) -> (Vec<(Verdict, Option<usize>)>, Vec<Verdict>) {
+    let of_hops = (0..hops.hops.len())
+        .map(|id| verdict::of_hop(forest, hops, timing, policy, id))
+        .collect();
+    let of_calls = (0..hops.attempts.len())
+        .map(|id| verdict::of_call(forest, hops, timing, policy, id))
+        .collect();
+    (of_hops, of_calls)
+}

@@ -1,0 +1,122 @@
+//! Attempts (semantics, section 7, last paragraph): which calls of a hop are the same call again.
+//!
+//! *Retry*: same target and operation, one after another, the earlier failed; or the call's own
+//! count says so. *Hedge*: overlapping, same target and operation, one of them cancelled or
+//! counted. Parallel fan-out is neither.
+
+use std::collections::BTreeMap;
+
+use super::hops::{AttemptId, HopId, Hops};
+use super::timing::{Timing, attempts_of};
+
+/// Calls of one hop that are attempts of one call, by start; at least two.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    /// The calling hop.
+    pub hop: HopId,
+    /// The attempts.
+    pub attempts: Vec<AttemptId>,
+    /// True if some of them overlap.
+    pub hedged: bool,
+}
+
+/// The groups of a trace, and each attempt's place.
+#[derive(Debug, Default)]
+pub(super) struct Retries {
+    /// Every group.
+    pub groups: Vec<Group>,
+    /// By [`AttemptId`]: the group and the index in it.
+    pub place: Vec<Option<(usize, usize)>>,
+}
+
+impl Retries {
+    /// Finds the groups of every hop.
+    pub(super) fn find(hops: &Hops, timing: &Timing) -> Self {
+        let mut this = Self {
+            groups: vec![],
+            place: vec![None; hops.attempts.len()],
+        };
+        for id in 0..hops.hops.len() {
+            let mut alike: BTreeMap<(&str, &str), Vec<AttemptId>> = BTreeMap::new();
+            for attempt in attempts_of(hops, id) {
+                let what = &hops.attempts[attempt];
+                alike
+                    .entry((&what.to, &what.operation))
+                    .or_default()
+                    .push(attempt);
+            }
+            for mut attempts in alike.into_values().filter(|attempts| attempts.len() > 1) {
+                attempts.sort_by_key(|&attempt| (timing.calls[attempt].start, attempt));
+                this.group(hops, timing, id, &attempts);
+            }
+        }
+        this
+    }
+
+    /// The attempt's number from 1, and how many there were.
+    pub(super) fn number(&self, hops: &Hops, attempt: AttemptId) -> (u32, u32) {
+        let counted = hops.attempts[attempt]
+            .resend
+            .map_or(1, |before| before.saturating_add(1));
+        match self.place[attempt] {
+            None => (counted, counted),
+            Some((group, index)) => {
+                let attempts = &self.groups[group].attempts;
+                let last = attempts.last().and_then(|&last| hops.attempts[last].resend);
+                let total = (attempts.len() as u32).max(last.map_or(0, |n| n.saturating_add(1)));
+                ((index as u32 + 1).max(counted), total)
+            }
+        }
+    }
+
+    fn group(&mut self, hops: &Hops, timing: &Timing, hop: HopId, attempts: &[AttemptId]) {
+        let mut current: Vec<AttemptId> = Vec::new();
+        let mut hedged = false;
+        for &attempt in attempts {
+            let link = current
+                .last()
+                .and_then(|&before| link(hops, timing, before, attempt));
+            match link {
+                Some(overlaps) => hedged |= overlaps,
+                None => {
+                    self.close(hop, std::mem::take(&mut current), hedged);
+                    hedged = false;
+                }
+            }
+            current.push(attempt);
+        }
+        self.close(hop, current, hedged);
+    }
+
+    fn close(&mut self, hop: HopId, attempts: Vec<AttemptId>, hedged: bool) {
+        if attempts.len() < 2 {
+            return;
+        }
+        for (index, &attempt) in attempts.iter().enumerate() {
+            self.place[attempt] = Some((self.groups.len(), index));
+        }
+        self.groups.push(Group {
+            hop,
+            attempts,
+            hedged,
+        });
+    }
+}
+
+/// Whether `after` is another attempt of `before`, and if so whether they overlap.
+fn link(hops: &Hops, timing: &Timing, before: AttemptId, after: AttemptId) -> Option<bool> {
+    let (first, second) = (&hops.attempts[before], &hops.attempts[after]);
+    let counted = second
+        .resend
+        .is_some_and(|count| count > first.resend.unwrap_or(0));
+    // Nested attempts of one call need no other proof.
+    let same_call = first.call == second.call;
+    let overlaps = timing.calls[after].start < timing.calls[before].end;
+    if overlaps {
+        let cancelled = first.evidence.cancelled || second.evidence.cancelled;
+        return (cancelled || counted || same_call).then_some(true);
+    }
+    let evidence = first.evidence;
+    let failed = evidence.error || evidence.cancelled || evidence.deadline;
+    (failed || counted || same_call).then_some(false)
+}

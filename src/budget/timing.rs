@@ -1,0 +1,482 @@
+//! Deadlines (semantics, section 4): aligned times, what each hop was told, its effective
+//! deadline, which calls were waited for. Callers before callees, one pass.
+
+use crate::model::{How, Kind, Nanos, Source, SpanId, Text};
+
+use super::clocks::Clocks;
+use super::conventions::{Field, Reading};
+use super::hops::{Attempt, AttemptId, HopId, Hops};
+use super::policy::Policy;
+use super::tree::{Forest, NodeId};
+use super::{TOLERANCE, near};
+
+/// How long a hop may fail after a call of its own failed, and still have failed because of it.
+const BECAUSE_OF: Nanos = Nanos::from_millis(10);
+/// A call that outlives its hop by more was not waited for.
+const OUTLIVES: Nanos = Nanos::from_millis(1);
+
+/// A hop on the root's clock. Times count from [`Forest::base`].
+#[derive(Debug, Clone, Default)]
+pub(super) struct HopTime {
+    /// Arrival.
+    pub start: Nanos,
+    /// Answer.
+    pub end: Nanos,
+    /// The budget on arrival.
+    pub told: Option<Nanos>,
+    /// Where that was read.
+    pub source: Source,
+    /// Arrival + `told`.
+    pub own: Option<Nanos>,
+    /// The earliest of its own and its callers' deadlines.
+    pub effective: Option<Nanos>,
+    /// Who set it.
+    pub from: Option<HopId>,
+    /// It rests on the length of a call that timed out, on nothing better.
+    pub inferred: bool,
+    /// When the first call above it (its own included) ended: who asked for it has left then.
+    pub patience: Option<Nanos>,
+    /// It is part of something that was not waited for.
+    pub detached: bool,
+    /// A value on its own spans or its call could not be read.
+    pub unreadable: bool,
+}
+
+/// An attempt on the root's clock.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CallTime {
+    /// Start.
+    pub start: Nanos,
+    /// End.
+    pub end: Nanos,
+    /// Start and end of its innermost span.
+    pub inner: (Nanos, Nanos),
+    /// The timeout that the caller set for it.
+    pub timeout: Option<Told>,
+    /// When that ends, or its top-level call's.
+    pub limit: Option<Nanos>,
+    /// What the caller says it sent.
+    pub sent: Option<Told>,
+    /// Its hop waited for it.
+    pub waited: bool,
+}
+
+/// A duration with its origin.
+#[derive(Debug, Clone)]
+pub(super) struct Told {
+    /// The duration.
+    pub time: Nanos,
+    /// The key that it was read from.
+    pub key: Text,
+    /// What stood there.
+    pub raw: Text,
+    /// The span that carried it.
+    pub span: SpanId,
+}
+
+impl Told {
+    fn source(&self, how: How) -> Source {
+        Source {
+            how,
+            key: Some(self.key.clone()),
+            span_id: Some(self.span),
+            value: Some(self.raw.clone()),
+        }
+    }
+}
+
+/// All times of a trace.
+#[derive(Debug)]
+pub(super) struct Timing {
+    /// By [`HopId`].
+    pub hops: Vec<HopTime>,
+    /// By [`AttemptId`].
+    pub calls: Vec<CallTime>,
+    /// By [`HopId`]: it failed by deadline, by any evidence or by time.
+    pub failed_by_deadline: Vec<bool>,
+}
+
+impl Timing {
+    /// Aligns everything and works out who had how much left.
+    pub(super) fn find(forest: &Forest<'_>, hops: &Hops, clocks: &Clocks, policy: &Policy) -> Self {
+        let mut this = Self {
+            hops: vec![HopTime::default(); hops.hops.len()],
+            calls: vec![CallTime::default(); hops.attempts.len()],
+            failed_by_deadline: hops.hops.iter().map(|hop| hop.evidence.deadline).collect(),
+        };
+        this.align(forest, hops, clocks);
+        this.fail_because_of_calls(hops);
+        for id in 0..hops.hops.len() {
+            this.read_budget(forest, hops, clocks, policy, id);
+            this.read_calls(forest, hops, id);
+        }
+        for (id, hop) in hops.hops.iter().enumerate() {
+            let failed = hop.evidence.error || hop.evidence.cancelled;
+            this.failed_by_deadline[id] |= failed && this.is_late(id);
+        }
+        this.fail_because_of_calls(hops);
+        this
+    }
+
+    /// True if the hop ended after its effective deadline.
+    pub(super) fn is_late(&self, hop: HopId) -> bool {
+        let time = &self.hops[hop];
+        time.effective
+            .is_some_and(|deadline| time.end > deadline + TOLERANCE)
+    }
+
+    /// What the hop has left at an instant, if it has a deadline.
+    pub(super) fn left(&self, hop: HopId, at: Nanos) -> Option<Nanos> {
+        self.hops[hop].effective.map(|deadline| deadline - at)
+    }
+
+    fn align(&mut self, forest: &Forest<'_>, hops: &Hops, clocks: &Clocks) {
+        for (id, hop) in hops.hops.iter().enumerate() {
+            let (node, offset) = (&forest.nodes[hop.entry], clocks.offsets[id]);
+            self.hops[id].start = node.start + offset;
+            self.hops[id].end = node.end + offset;
+        }
+        for (id, attempt) in hops.attempts.iter().enumerate() {
+            let owner = match (attempt.spans, attempt.callees.first()) {
+                (None, Some(&callee)) => callee,
+                _ => attempt.hop,
+            };
+            let offset = clocks.offsets[owner];
+            let (start, end) = hops.interval(forest, attempt);
+            let inner = attempt.spans.map_or((start, end), |(_, innermost)| {
+                (forest.nodes[innermost].start, forest.nodes[innermost].end)
+            });
+            let call = &mut self.calls[id];
+            (call.start, call.end) = (start + offset, end + offset);
+            call.inner = (inner.0 + offset, inner.1 + offset);
+        }
+    }
+
+    /// A hop that fails right after a call of its own failed by deadline failed because of it.
+    /// Callees before callers.
+    fn fail_because_of_calls(&mut self, hops: &Hops) {
+        for (id, hop) in hops.hops.iter().enumerate().rev() {
+            if self.failed_by_deadline[id] || hop.evidence.cancelled || !hop.evidence.error {
+                continue;
+            }
+            let end = self.hops[id].end;
+            let because = attempts_of(hops, id).any(|attempt| {
+                let time = &self.calls[attempt];
+                let just_before = time.end <= end + OUTLIVES && end - time.end <= BECAUSE_OF;
+                let callee_failed = hops.attempts[attempt].callees.iter().any(|&callee| {
+                    self.failed_by_deadline[callee] && self.hops[callee].end <= time.end + OUTLIVES
+                });
+                just_before && (hops.attempts[attempt].evidence.deadline || callee_failed)
+            });
+            self.failed_by_deadline[id] = because;
+        }
+    }
+
+    /// Works out what a hop had on arrival, and its deadlines.
+    fn read_budget(
+        &mut self,
+        forest: &Forest<'_>,
+        hops: &Hops,
+        clocks: &Clocks,
+        policy: &Policy,
+        id: HopId,
+    ) {
+        let hop = &hops.hops[id];
+        let via = hop.via;
+        let waited_by = hop
+            .caller
+            .filter(|_| via.is_some_and(|via| self.calls[via].waited));
+        let above = waited_by.map(|caller| self.hops[caller].clone());
+        let start = self.hops[id].start;
+        // What the caller will still wait, on the root's clock.
+        let limit = via
+            .filter(|_| waited_by.is_some())
+            .and_then(|via| self.calls[via].limit);
+        let mut inferred = false;
+        let mut from = Some(id);
+        let mut budget = observed(forest, hops, id);
+        if budget.is_none() {
+            budget = via
+                .and_then(|via| self.calls[via].sent.clone())
+                .map(|told| {
+                    let source = told.source(How::Sent);
+                    (told.time, source)
+                });
+        }
+        if budget.is_none()
+            && let (Some(caller), Some(via)) = (waited_by, via)
+        {
+            let theirs = above.as_ref().and_then(|above| above.effective);
+            let until = [theirs, limit].into_iter().flatten().min();
+            if let Some(until) = until {
+                let by_timeout = theirs.is_none_or(|theirs| until < theirs);
+                from = if by_timeout {
+                    Some(caller)
+                } else {
+                    above.as_ref().and_then(|above| above.from)
+                };
+                inferred = !by_timeout && above.as_ref().is_some_and(|above| above.inferred);
+                // Transit counts only where the two clocks can be compared.
+                let since = if clocks.conflict[id] {
+                    self.calls[via].start
+                } else {
+                    start
+                };
+                let source = match (&self.calls[via].timeout, by_timeout) {
+                    (Some(timeout), true) => timeout.source(How::Inherited),
+                    _ => Source {
+                        how: How::Inherited,
+                        ..Source::default()
+                    },
+                };
+                budget = Some((until - since, source));
+            } else if self.is_inferable(hops, via, id) {
+                inferred = true;
+                from = Some(caller);
+                let source = Source {
+                    how: How::Inferred,
+                    ..Source::default()
+                };
+                budget = Some((self.calls[via].end - start, source));
+            }
+        }
+        if budget.is_none() && hop.caller.is_none() {
+            let entry = forest.span(hop.entry);
+            if let Some(time) = policy.route_budget(entry.service(), &entry.name) {
+                budget = Some((
+                    time,
+                    Source {
+                        how: How::Configured,
+                        ..Source::default()
+                    },
+                ));
+            } else if entry.kind == Kind::Client && hop.evidence.deadline {
+                inferred = true;
+                let time = self.hops[id].end - start;
+                budget = Some((
+                    time,
+                    Source {
+                        how: How::Inferred,
+                        ..Source::default()
+                    },
+                ));
+            }
+        }
+        let time = &mut self.hops[id];
+        if let Some((told, source)) = budget {
+            time.told = Some(told);
+            time.source = source;
+            time.own = Some(start + told);
+            time.effective = time.own;
+            time.from = from;
+            time.inferred = inferred;
+        }
+        if let Some(above) = above {
+            time.patience = via.map(|via| {
+                let own = self.calls[via].inner.1;
+                above.patience.map_or(own, |theirs| theirs.min(own))
+            });
+            time.detached = above.detached;
+            if let Some(theirs) = above.effective
+                && time.effective.is_none_or(|own| theirs < own)
+            {
+                time.effective = Some(theirs);
+                time.from = above.from;
+                time.inferred = above.inferred;
+            }
+        } else {
+            time.detached = hop.caller.is_some();
+        }
+        let bad = |node: NodeId| hops.facts(node).is_some_and(|facts| !facts.bad.is_empty());
+        let call_spans = via.and_then(|via| hops.attempts[via].spans);
+        time.unreadable = hop
+            .nodes
+            .iter()
+            .any(|&node| !is_outbound(forest, node) && bad(node))
+            || call_spans.is_some_and(|(first, last)| bad(first) || bad(last));
+    }
+
+    /// A call that failed by timeout, about which nothing better is known, had a timeout of
+    /// about its own length; not if the callee's own deadline failure came back within it.
+    fn is_inferable(&self, hops: &Hops, via: AttemptId, callee: HopId) -> bool {
+        let came_back = hops.hops[callee].evidence.deadline
+            && self.hops[callee].end <= self.calls[via].end + OUTLIVES;
+        hops.attempts[via].evidence.deadline && !came_back
+    }
+
+    /// Works out what a hop's calls were given, and which of them it waited for.
+    fn read_calls(&mut self, forest: &Forest<'_>, hops: &Hops, id: HopId) {
+        let hop = &hops.hops[id];
+        let failed = self.failed_by_deadline[id]
+            || hop.evidence.cancelled
+            || (hop.evidence.error && self.is_late(id));
+        let end = self.hops[id].end;
+        let single = hop.calls.len() == 1 && hops.calls[hop.calls[0]].attempts.len() == 1;
+        for &call in &hop.calls {
+            let raw = &hops.calls[call];
+            let top = raw.span;
+            for &attempt in &raw.attempts {
+                let node = hops.attempts[attempt].spans.map(|(first, _)| first);
+                let (start, call_end) = (self.calls[attempt].start, self.calls[attempt].end);
+                let offset = start - node.map_or(start, |node| forest.nodes[node].start);
+                let mut timeout = None;
+                let mut limit = None;
+                let mut sent = None;
+                for node in chain(forest, hops, attempt, top) {
+                    let at = forest.nodes[node].start + offset;
+                    if timeout.is_none()
+                        && let Some(told) = told(forest, hops, node, Field::Timeout)
+                    {
+                        limit = earlier(limit, at + told.time);
+                        // Attempts share what their top-level call was given.
+                        let left = Told {
+                            time: told.time - (start - at),
+                            ..told
+                        };
+                        timeout = Some(left);
+                    }
+                    if sent.is_none()
+                        && let Some(told) = sent_by(forest, hops, node, at - offset)
+                    {
+                        sent = Some(Told {
+                            time: told.time - (start - at),
+                            ..told
+                        });
+                    }
+                }
+                if sent.is_none() && single {
+                    // A handler with one call may say it on its own span.
+                    sent = hop
+                        .nodes
+                        .iter()
+                        .filter(|&&node| !is_outbound(forest, node))
+                        .find_map(|&node| told(forest, hops, node, Field::RemainingOut));
+                }
+                let time = &mut self.calls[attempt];
+                (time.timeout, time.limit, time.sent) = (timeout, limit, sent);
+                time.waited = call_end <= end + OUTLIVES || failed;
+            }
+        }
+    }
+}
+
+/// The attempts of a hop, call by call.
+pub(super) fn attempts_of(hops: &Hops, hop: HopId) -> impl Iterator<Item = AttemptId> {
+    hops.hops[hop]
+        .calls
+        .iter()
+        .flat_map(|&call| hops.calls[call].attempts.iter().copied())
+}
+
+fn earlier(known: Option<Nanos>, other: Nanos) -> Option<Nanos> {
+    Some(known.map_or(other, |known| known.min(other)))
+}
+
+fn is_outbound(forest: &Forest<'_>, node: NodeId) -> bool {
+    matches!(forest.span(node).kind, Kind::Client | Kind::Producer)
+}
+
+/// The spans that speak for an attempt: its own from the innermost outwards, then its top-level
+/// call's.
+fn chain(forest: &Forest<'_>, hops: &Hops, attempt: AttemptId, top: Option<NodeId>) -> Vec<NodeId> {
+    let Attempt {
+        spans: Some((_, innermost)),
+        ..
+    } = hops.attempts[attempt]
+    else {
+        return vec![];
+    };
+    let mut chain = vec![innermost];
+    let mut at = innermost;
+    while Some(at) != top {
+        let Some(parent) = forest.nodes[at].parent else {
+            break;
+        };
+        at = parent;
+        if is_outbound(forest, at) {
+            chain.push(at);
+        }
+    }
+    chain
+}
+
+fn told(forest: &Forest<'_>, hops: &Hops, node: NodeId, field: Field) -> Option<Told> {
+    let reading = hops.facts(node)?.least(field)?;
+    Some(from_reading(forest, node, reading, reading.time))
+}
+
+fn from_reading(forest: &Forest<'_>, node: NodeId, reading: &Reading, time: Nanos) -> Told {
+    let span = forest.span(node).span_id;
+    Told {
+        time,
+        key: reading.key.clone(),
+        raw: reading.raw.clone(),
+        span,
+    }
+}
+
+/// What a caller's span says it sent: a remaining budget, or an absolute deadline.
+fn sent_by(forest: &Forest<'_>, hops: &Hops, node: NodeId, start: Nanos) -> Option<Told> {
+    let facts = hops.facts(node)?;
+    let relative = facts
+        .least(Field::RemainingOut)
+        .map(|reading| (reading.time, reading));
+    let absolute = facts
+        .all(Field::Deadline)
+        .map(|reading| (reading.at.since(forest.base) - start, reading))
+        .min_by_key(|(time, _)| *time);
+    let (time, reading) = [relative, absolute]
+        .into_iter()
+        .flatten()
+        .min_by_key(|(time, _)| *time)?;
+    Some(from_reading(forest, node, reading, time))
+}
+
+/// What a hop's own telemetry says of its budget on arrival: the strictest of all that its spans
+/// say, each moved back to the arrival; the entry's own if that agrees.
+fn observed(forest: &Forest<'_>, hops: &Hops, id: HopId) -> Option<(Nanos, Source)> {
+    let hop = &hops.hops[id];
+    let arrival = forest.nodes[hop.entry].start;
+    let entry_is_call = is_outbound(forest, hop.entry);
+    let mut best: Option<Told> = None;
+    let mut own: Option<Told> = None;
+    for &node in &hop.nodes {
+        if node != hop.entry && is_outbound(forest, node) {
+            continue;
+        }
+        let Some(facts) = hops.facts(node) else {
+            continue;
+        };
+        let lag = forest.nodes[node].start - arrival;
+        let relative = facts
+            .all(Field::RemainingIn)
+            .map(|reading| (reading.time + lag, reading));
+        let absolute = facts
+            .all(Field::Deadline)
+            .map(|reading| (reading.at.since(forest.base) - arrival, reading));
+        for (time, reading) in relative.chain(absolute) {
+            let told = from_reading(forest, node, reading, time);
+            if node == hop.entry && own.as_ref().is_none_or(|own| time < own.time) {
+                own = Some(told.clone());
+            }
+            if best.as_ref().is_none_or(|best| time < best.time) {
+                best = Some(told);
+            }
+        }
+    }
+    let mut found = match (own, best) {
+        (Some(own), Some(best)) if near(own.time, best.time) => Some(own),
+        (_, best) => best,
+    };
+    if hop.caller.is_none() {
+        // A root may set its budget itself: a CLIENT root always does.
+        let timeout = told(forest, hops, hop.entry, Field::Timeout);
+        let sent = told(forest, hops, hop.entry, Field::RemainingOut).filter(|_| entry_is_call);
+        found = if entry_is_call {
+            timeout.or(found).or(sent)
+        } else {
+            found.or(timeout)
+        };
+    }
+    found.map(|told| (told.time, told.source(How::Observed)))
+}
