@@ -37,6 +37,7 @@ pub(crate) fn hop(
         clock_offset: Nanos::ZERO,
         clock_interval: None,
         verdict: Verdict::Ok,
+        verdict_call: None,
         reported: None,
         wasted: Nanos::ZERO,
         handed_over: Vec::new(),
