@@ -11,6 +11,7 @@
 mod analysis;
 mod finding;
 mod id;
+pub mod number;
 mod span;
 mod time;
 mod value;

@@ -1,6 +1,7 @@
 //! How a number is written: thousands with a comma, milliseconds with decimals only where they
 //! matter, a true minus, a no-break space before units and `%`, `·` for what is unknown.
 
+use crate::model::number::{self, decimal, fixed};
 use crate::model::{Nanos, UnixNanos};
 
 /// What stands for an unknown number.
@@ -9,17 +10,9 @@ pub const UNKNOWN: &str = "\u{b7}";
 /// The no-break space before a unit.
 pub const NBSP: char = '\u{a0}';
 
-/// Milliseconds without unit: `1,307`, `12.4` (under 100 with a fraction: one decimal), `0.25`
-/// (under 10: two), `0.004` (under 0.1: three).
+/// Milliseconds without unit: see [`crate::model::number::ms`].
 pub fn ms(time: Nanos) -> String {
-    let magnitude = time.abs().0;
-    let decimals = match magnitude {
-        0..100_000 => 3,
-        100_000..10_000_000 => 2,
-        10_000_000..100_000_000 => 1,
-        _ => 0,
-    };
-    decimal(time.0, 1_000_000, decimals)
+    number::ms(time)
 }
 
 /// Milliseconds with unit: `1,307 ms`.
@@ -90,44 +83,6 @@ pub(crate) fn per_mille(part: Nanos, whole: Nanos) -> Option<i64> {
     let doubled = i128::from(part.0) * 2000 / i128::from(whole.0);
     let rounded = (doubled + doubled.signum()) / 2;
     Some(rounded.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
-}
-
-/// `value ÷ unit` (a power of ten) with up to so many decimals, trailing zeros dropped.
-fn decimal(value: i64, unit: i64, decimals: u32) -> String {
-    let text = fixed(value, unit, decimals);
-    if decimals == 0 {
-        return text;
-    }
-    let short = text.trim_end_matches('0').trim_end_matches('.');
-    match short {
-        "\u{2212}0" => "0".to_owned(),
-        short => short.to_owned(),
-    }
-}
-
-/// `value ÷ unit` (a power of ten) with exactly so many decimals, halves away from zero.
-fn fixed(value: i64, unit: i64, decimals: u32) -> String {
-    let scale = 10_i128.pow(decimals);
-    let unit = i128::from(unit);
-    let magnitude = (i128::from(value).abs() * scale * 2 + unit) / (unit * 2);
-    let (whole, fraction) = (magnitude / scale, magnitude % scale);
-    let mut out = String::new();
-    if value < 0 && magnitude > 0 {
-        out.push('\u{2212}');
-    }
-    let digits = whole.to_string();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    if decimals > 0 {
-        let width = decimals as usize;
-        out.push('.');
-        out.push_str(&format!("{fraction:0width$}"));
-    }
-    out
 }
 
 #[cfg(test)]

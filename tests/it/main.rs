@@ -8,8 +8,8 @@
 mod support;
 
 mod architecture;
-mod readme;
 mod ingest;
+mod readme;
 mod samples;
 mod spans;
 mod store;
