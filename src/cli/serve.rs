@@ -16,6 +16,7 @@ use crate::receive::{self, Connections, Receiver};
 use crate::settings::{self, Settings};
 use crate::store::Memory;
 use crate::telemetry::{Telemetry, clock};
+use crate::web;
 
 /// How long pages may take to finish once everything else has stopped.
 const WEB_DRAIN: Duration = Duration::from_secs(1);
@@ -176,7 +177,13 @@ async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
         let serving = receive::serve(listener, router, connections(drain / 2), stopping.clone());
         tokio::spawn(serving)
     });
-    let pages = crate::telemetry::routes(Arc::clone(&telemetry));
+    let pages = web::router(web::State {
+        memory: Arc::clone(&memory),
+        telemetry: Arc::clone(&telemetry),
+        grpc_addr: grpc_addr.to_string(),
+        http_addr: http_addr.to_string(),
+        web_addr: web_addr.to_string(),
+    });
     let pages = receive::serve(web, pages, connections(WEB_DRAIN), web_stopping);
     let pages = tokio::spawn(pages);
     telemetry.set_ready(true);

@@ -2,6 +2,7 @@
 
 pub mod json;
 mod look;
+pub mod svg;
 
 pub use crate::query::number;
 pub use look::{Look, visible};

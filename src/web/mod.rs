@@ -1,1 +1,65 @@
-//! Stub.
+//! The dashboard and its JSON API: routes, pages, and what a browser is told to allow.
+//!
+//! Pages work without script; every number on them was made in `query`. **Invariant**: a
+//! stranger's text is escaped wherever it stands, and an answer tells nothing about the inside.
+
+mod api;
+mod assets;
+mod error;
+mod guard;
+mod help;
+mod list;
+mod params;
+mod request;
+mod trace;
+mod view;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::get;
+
+use crate::store::Memory;
+use crate::telemetry::{self, Telemetry};
+
+/// What the pages are made from.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// The requests.
+    pub memory: Arc<Memory>,
+    /// The server's counters.
+    pub telemetry: Arc<Telemetry>,
+    /// Where OTLP/gRPC listens, as `host:port`; pages say so to who has sent nothing yet.
+    pub grpc_addr: String,
+    /// Where OTLP/HTTP listens, as `host:port`.
+    pub http_addr: String,
+    /// Where these pages listen, as `host:port`. When that is a loopback address, requests that
+    /// name another host are refused (DNS rebinding).
+    pub web_addr: String,
+}
+
+/// The routes of the pages, the API, `/metrics`, `/healthz` and `/readyz`.
+pub fn router(state: State) -> Router {
+    let guard = guard::Hosts::of(&state.web_addr);
+    let state = Arc::new(state);
+    Router::new()
+        .route("/", get(list::page))
+        .route("/requests", get(list::page))
+        .route("/requests/{trace_id}/{request}", get(request::page))
+        .route("/traces", get(trace::find))
+        .route("/traces/{trace_id}", get(trace::page))
+        .route("/help", get(help::page))
+        .route("/assets/{name}", get(assets::serve))
+        .route("/favicon.ico", get(assets::favicon))
+        .route("/robots.txt", get(assets::robots))
+        .route("/api/v1/requests", get(api::requests))
+        .route("/api/v1/traces/{trace_id}", get(api::trace))
+        .fallback(error::unknown)
+        .method_not_allowed_fallback(error::method)
+        .with_state(Arc::clone(&state))
+        .merge(telemetry::routes(Arc::clone(&state.telemetry)))
+        .layer(from_fn(guard::catch))
+        .layer(from_fn_with_state(guard, guard::hosts))
+        .layer(from_fn(guard::headers))
+}

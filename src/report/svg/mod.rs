@@ -1,0 +1,26 @@
+//! The pictures of the pages: one small SVG per row, fluid without script.
+//!
+//! *x is data, y is style*: `x` and `width` are attributes in per cent, everything vertical and
+//! every colour comes from a class. All of them print through `Display`; all text is escaped.
+
+mod axis;
+mod escape;
+mod icon;
+mod ledger;
+mod legend;
+mod mini;
+mod row;
+mod scale;
+mod strip;
+mod tree;
+
+pub use axis::AxisHead;
+pub use escape::{Escaped, display_name};
+pub use icon::{Badge, Icon};
+pub use ledger::{LedgerBar, LedgerPiece, PieceLook, Swatch};
+pub use legend::Legend;
+pub use mini::MiniBar;
+pub use row::{FoldedBars, RowBars};
+pub use scale::{Percent, Scale};
+pub use strip::Strip;
+pub use tree::Tree;

@@ -1,0 +1,152 @@
+//! From time to per cent of an axis, and which labels fit.
+
+use std::fmt;
+
+use crate::model::Nanos;
+
+/// An axis from 0 to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scale {
+    end: i64,
+}
+
+impl Scale {
+    /// An axis that ends at `end`; an end of nothing counts as one nanosecond.
+    pub fn new(end: Nanos) -> Self {
+        Self { end: end.0.max(1) }
+    }
+
+    /// Where an instant lies, kept within the axis.
+    pub fn at(self, time: Nanos) -> Percent {
+        let wide = i128::from(time.0) * i128::from(Percent::FULL.0);
+        let end = i128::from(self.end);
+        let rounded = (wide * 2 + end).div_euclid(end * 2);
+        Percent(rounded.clamp(0, i128::from(Percent::FULL.0)) as i64)
+    }
+
+    /// Whether an instant lies on the axis; one before it does, at its start.
+    pub fn reaches(self, time: Nanos) -> bool {
+        time.0 <= self.end
+    }
+
+    /// Where a stretch begins and how wide it is, kept within the axis.
+    pub fn span(self, start: Nanos, end: Nanos) -> (Percent, Percent) {
+        let (from, to) = (self.at(start), self.at(end));
+        (from, to.less(from))
+    }
+}
+
+/// A place on an axis, in thousandths of a per cent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Percent(i64);
+
+impl Percent {
+    /// The end of the axis.
+    pub const FULL: Self = Self(100_000);
+    /// The start of the axis.
+    pub const ZERO: Self = Self(0);
+
+    /// A share that was worked out before.
+    pub const fn thousandths(share: u32) -> Self {
+        Self(share as i64)
+    }
+
+    /// So many hundredths of the axis, for marks that are not times.
+    pub const fn hundredths(hundredths: i64) -> Self {
+        Self(hundredths * 1000)
+    }
+
+    /// The distance from `other` to here, not below zero.
+    #[must_use]
+    pub fn less(self, other: Self) -> Self {
+        Self((self.0 - other.0).max(0))
+    }
+
+    /// Halfway along a stretch of `width` that begins here.
+    #[must_use]
+    pub fn middle(self, width: Self) -> Self {
+        Self(self.0 + width.0 / 2)
+    }
+
+    /// This much further right.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+
+    /// The class that shows a label of so many characters only where its column is wide enough;
+    /// `None` if it never is. Six points seven pixels a character, six of air; bars are at least
+    /// 21 rem wide.
+    pub fn label_class(self, characters: usize) -> Option<&'static str> {
+        const STEPS: [(i64, &str); 7] = [
+            (15, "k k15"),
+            (20, "k k20"),
+            (30, "k k30"),
+            (40, "k k40"),
+            (60, "k k60"),
+            (90, "k k90"),
+            (150, "k k150"),
+        ];
+        let tenths_of_px = i64::try_from(characters).ok()?.checked_mul(67)? + 60;
+        STEPS
+            .iter()
+            // share × rem × 16 px ≥ need, all in integers
+            .find(|(rem, _)| {
+                i128::from(self.0) * i128::from(rem * 160)
+                    >= i128::from(tenths_of_px) * i128::from(Self::FULL.0)
+            })
+            .map(|(_, class)| *class)
+    }
+}
+
+impl fmt::Display for Percent {
+    /// Per cent with up to three decimals: `69.444%`, `50%`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, fraction) = (self.0 / 1000, self.0 % 1000);
+        if fraction == 0 {
+            return write!(f, "{whole}%");
+        }
+        let digits = format!("{fraction:03}");
+        write!(f, "{whole}.{}%", digits.trim_end_matches('0'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_become_per_cent_within_the_axis() {
+        let scale = Scale::new(Nanos::from_millis(1440));
+        let at = |ms| scale.at(Nanos::from_millis(ms)).to_string();
+        assert_eq!(at(0), "0%");
+        assert_eq!(at(1000), "69.444%");
+        assert_eq!(at(1440), "100%");
+        assert_eq!(at(9999), "100%");
+        assert_eq!(at(-5), "0%");
+        assert_eq!(at(720), "50%");
+        let (x, width) = scale.span(Nanos::from_millis(1), Nanos::from_millis(1000));
+        assert_eq!(
+            (x.to_string(), width.to_string()),
+            ("0.069%".into(), "69.375%".into())
+        );
+    }
+
+    #[test]
+    fn extremes_neither_overflow_nor_divide_by_zero() {
+        assert_eq!(Scale::new(Nanos::ZERO).at(Nanos::MAX), Percent::FULL);
+        assert_eq!(Scale::new(Nanos(-5)).at(Nanos(i64::MIN)), Percent::ZERO);
+        assert_eq!(Scale::new(Nanos::MAX).at(Nanos::MAX), Percent::FULL);
+        assert_eq!(Percent::FULL.label_class(usize::MAX), None);
+    }
+
+    #[test]
+    fn labels_ask_for_the_width_that_they_need() {
+        let scale = Scale::new(Nanos::from_millis(1440));
+        let class = |ms, chars| scale.at(Nanos::from_millis(ms)).label_class(chars);
+        assert_eq!(class(497, 3), Some("k k15"));
+        assert_eq!(class(300, 9), Some("k k20"));
+        assert_eq!(class(200, 6), Some("k k30"));
+        assert_eq!(class(1, 1), None);
+    }
+}

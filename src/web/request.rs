@@ -1,0 +1,75 @@
+//! One request's page.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, RawQuery, State};
+use axum::response::Response;
+
+use super::error::{self, Problem};
+use super::params::{Params, bad};
+use super::trace::{gone, read_id};
+use super::view::{Chrome, LineView, ROWS, RequestView, Select, SentView};
+use crate::model::{Severity, SpanId};
+use crate::report::svg::Icon;
+
+/// The most rows that one page can be asked for.
+const MOST_ROWS: usize = 500;
+
+#[derive(Template)]
+#[template(path = "request.html")]
+struct RequestPage {
+    chrome: Chrome,
+    page: RequestView,
+    warning: String,
+}
+
+/// `GET /requests/{trace_id}/{request}`.
+pub(super) async fn page(
+    State(state): State<Arc<super::State>>,
+    Path((trace_id, request)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    match build(&state, &trace_id, &request, &Params::read(query.as_deref())) {
+        Ok(page) => error::render(&page),
+        Err(problem) => error::page(&problem),
+    }
+}
+
+fn build(
+    state: &super::State,
+    trace_id: &str,
+    request: &str,
+    params: &Params,
+) -> Result<RequestPage, Problem> {
+    let id = read_id(trace_id)?;
+    let span: SpanId = request
+        .parse()
+        .map_err(|error| bad("request", request, &format!("16 hex digits ({error})")))?;
+    let select = Select {
+        from: params.number("from", 0, 0, usize::MAX)?,
+        rows: params.number("rows", ROWS, 1, MOST_ROWS)?,
+        folded: params.choice("fold", &[("none", false)])?.unwrap_or(true),
+        open: match params.get("open") {
+            Some(_) => Some(params.number("open", 0, 0, usize::MAX)?),
+            None => None,
+        },
+    };
+    let stored = state.memory.get(id).ok_or_else(|| gone(trace_id))?;
+    let found = stored
+        .analysis
+        .requests
+        .iter()
+        .find(|one| one.request == span);
+    let request = found.ok_or_else(|| {
+        Problem::NotFound(format!(
+            "Trace {id} has no request {span}; late spans may have made it a part of another one. \
+             Look at /traces/{id}."
+        ))
+    })?;
+    Ok(RequestPage {
+        chrome: Chrome::new("requests"),
+        page: RequestView::new(&stored, request, select),
+        warning: Icon::Severity(Severity::Warning).to_string(),
+    })
+}

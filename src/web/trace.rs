@@ -1,0 +1,124 @@
+//! From a trace id, or the beginning of one, to a request's page.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, RawQuery, State};
+use axum::response::{IntoResponse, Redirect, Response};
+
+use super::error::{self, Problem};
+use super::params::{Params, bad};
+use super::view::{Chrome, link_to, name};
+use crate::model::{Outcome, Request, TraceId};
+use crate::report::number;
+use crate::report::svg::Badge;
+
+/// Traces that a list of matches shows.
+const MATCHES: usize = 100;
+
+/// The fewest digits that are looked for.
+const FEWEST: usize = 4;
+
+#[derive(Template)]
+#[template(path = "traces.html")]
+struct TracesPage {
+    chrome: Chrome,
+    wanted: String,
+    count: String,
+    rows: Vec<Match>,
+    more: bool,
+}
+
+struct Match {
+    href: String,
+    id: String,
+    badge: String,
+    name: String,
+    when: String,
+}
+
+/// `GET /traces/{trace_id}`: its worst request.
+pub(super) async fn page(
+    State(state): State<Arc<super::State>>,
+    Path(trace_id): Path<String>,
+) -> Response {
+    match worst_of(&state, &trace_id) {
+        Ok(href) => Redirect::to(&href).into_response(),
+        Err(problem) => error::page(&problem),
+    }
+}
+
+fn worst_of(state: &super::State, trace_id: &str) -> Result<String, Problem> {
+    let id = read_id(trace_id)?;
+    let stored = state.memory.get(id).ok_or_else(|| gone(trace_id))?;
+    let request = worst(&stored.analysis.requests).ok_or_else(|| gone(trace_id))?;
+    Ok(link_to(id, request.request))
+}
+
+/// The request to look at first: the worst outcome, then the most wasted, then the earliest.
+pub(super) fn worst(requests: &[Request]) -> Option<&Request> {
+    let rank = |outcome| Outcome::ALL.iter().position(|known| *known == outcome);
+    requests
+        .iter()
+        .min_by_key(|request| (rank(request.outcome), -request.wasted, request.start))
+}
+
+/// `GET /traces?q=`: the trace whose id begins so, or the list of those that do.
+pub(super) async fn find(
+    State(state): State<Arc<super::State>>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let params = Params::read(query.as_deref());
+    let Some(wanted) = params.get("q") else {
+        return Redirect::to("/requests").into_response();
+    };
+    if wanted.len() < FEWEST
+        || wanted.len() > 2 * TraceId::BYTES
+        || !wanted.bytes().all(|byte| byte.is_ascii_hexdigit())
+    {
+        return error::page(&bad(
+            "q",
+            wanted,
+            "a trace id or its first 4 or more hex digits",
+        ));
+    }
+    let found = state.memory.find_prefix(wanted);
+    match found.as_slice() {
+        [] => error::page(&gone(wanted)),
+        [one] => Redirect::to(&format!("/traces/{one}")).into_response(),
+        many => error::render(&TracesPage {
+            chrome: Chrome::new("requests"),
+            wanted: wanted.to_ascii_lowercase(),
+            count: number::count(many.len()),
+            rows: many
+                .iter()
+                .take(MATCHES)
+                .filter_map(|id| line(&state, *id))
+                .collect(),
+            more: many.len() > MATCHES,
+        }),
+    }
+}
+
+fn line(state: &super::State, id: TraceId) -> Option<Match> {
+    let stored = state.memory.get(id)?;
+    let request = worst(&stored.analysis.requests)?;
+    Some(Match {
+        href: link_to(id, request.request),
+        id: id.to_string(),
+        badge: Badge::Outcome(request.outcome).to_string(),
+        name: name(&format!("{} {}", request.service, request.operation)),
+        when: number::instant(request.start),
+    })
+}
+
+/// A whole trace id.
+pub(super) fn read_id(text: &str) -> Result<TraceId, Problem> {
+    text.parse()
+        .map_err(|error| bad("trace id", text, &format!("32 hex digits ({error})")))
+}
+
+/// There is no such trace.
+pub(super) fn gone(wanted: &str) -> Problem {
+    Problem::NotFound(format!("No trace {} is held.", name(wanted)))
+}

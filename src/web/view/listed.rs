@@ -1,0 +1,108 @@
+//! One row of the list of requests.
+
+use super::words::{link_to, name};
+use crate::model::{Nanos, Part, Request};
+use crate::query::ledger::ledger;
+use crate::query::minibar::mini_bar;
+use crate::report::number;
+use crate::report::svg::{Badge, Escaped, Icon, MiniBar};
+
+/// A row, ready to print.
+#[derive(Debug)]
+pub(in crate::web) struct ListedView {
+    pub(in crate::web) href: String,
+    pub(in crate::web) when: String,
+    pub(in crate::web) instant: String,
+    pub(in crate::web) outcome: String,
+    pub(in crate::web) service: String,
+    pub(in crate::web) operation: String,
+    pub(in crate::web) mini: Option<String>,
+    pub(in crate::web) used: String,
+    pub(in crate::web) over: bool,
+    pub(in crate::web) elapsed: String,
+    pub(in crate::web) budget: String,
+    pub(in crate::web) held: String,
+    pub(in crate::web) held_title: String,
+    pub(in crate::web) held_time: String,
+    pub(in crate::web) held_share: String,
+    pub(in crate::web) surfaced: String,
+    pub(in crate::web) wasted: String,
+    pub(in crate::web) wasted_class: &'static str,
+}
+
+impl ListedView {
+    pub(in crate::web) fn new(request: &Request) -> Self {
+        let instant = number::instant(request.start);
+        let ledger = ledger(request);
+        // Of a request that was met the largest row is shown without a sign: nobody is to blame.
+        let largest = ledger
+            .rows
+            .iter()
+            .find(|row| row.culprit)
+            .or(ledger.rows.first());
+        let blame = request.culprit.is_some();
+        let part = largest.and_then(|row| row.kind).unwrap_or(Part::TransitOut);
+        let held_title = largest.map(|row| name(&row.name)).unwrap_or_default();
+        let sign = if blame {
+            format!(r#"{}<span class="sr">culprit </span>"#, Icon::Culprit)
+        } else {
+            r#"<span class="ic0"></span>"#.to_owned()
+        };
+        let wasted = request.wasted > Nanos::ZERO;
+        Self {
+            href: link_to(request.trace_id, request.request),
+            when: clock(&instant),
+            outcome: Badge::Outcome(request.outcome).to_string(),
+            service: name(&request.service),
+            operation: name(&request.operation),
+            mini: request.budget.map(|_| {
+                MiniBar {
+                    bar: mini_bar(request),
+                    part,
+                }
+                .to_string()
+            }),
+            used: request.budget.map_or_else(
+                || number::UNKNOWN.to_owned(),
+                |budget| number::percent(request.elapsed, budget),
+            ),
+            over: request
+                .budget
+                .is_some_and(|budget| request.elapsed > budget),
+            elapsed: number::ms(request.elapsed),
+            budget: number::ms_or_unknown(request.budget),
+            held: largest
+                .map(|_| format!("{sign} <bdi dir=\"ltr\">{}</bdi>", Escaped(&held_title)))
+                .unwrap_or_default(),
+            held_title,
+            held_time: number::ms_or_unknown(largest.map(|row| row.time)),
+            held_share: largest.map_or_else(
+                || number::UNKNOWN.to_owned(),
+                |row| number::percent(row.time, ledger.whole),
+            ),
+            surfaced: request
+                .surfaced
+                .as_ref()
+                .map(|surfaced| {
+                    format!(
+                        "{} <bdi>{}</bdi>",
+                        Icon::Surfaced,
+                        Escaped(&name(&surfaced.service))
+                    )
+                })
+                .unwrap_or_default(),
+            wasted: if wasted {
+                number::ms(request.wasted)
+            } else {
+                number::UNKNOWN.to_owned()
+            },
+            wasted_class: if wasted { "late-t" } else { "qq" },
+            instant,
+        }
+    }
+}
+
+/// The time of day of an instant, the day before it; the column's head has the zone.
+fn clock(instant: &str) -> String {
+    instant.trim_end_matches(" UTC").to_owned()
+}

@@ -1,0 +1,65 @@
+//! Names and sentences as markup.
+
+use std::fmt;
+
+use super::{LONG, SHORT};
+use crate::model::{SpanId, TraceId};
+use crate::query::story::{Piece, Sentence};
+use crate::report::svg::{Escaped, Icon, display_name};
+
+/// Markup that is safe to print as it is: every text in it was escaped.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::web) struct Markup(pub(in crate::web) String);
+
+impl fmt::Display for Markup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A name, harmless and short enough for a row.
+pub(in crate::web) fn name(text: &str) -> String {
+    display_name(text, SHORT)
+}
+
+/// The page of a request.
+pub(in crate::web) fn link_to(trace: TraceId, request: SpanId) -> String {
+    format!("/requests/{trace}/{request}")
+}
+
+/// A sentence with its signs; names keep their direction to themselves.
+pub(in crate::web) fn sentence(sentence: &Sentence) -> Markup {
+    let mut out = String::new();
+    for piece in &sentence.0 {
+        match piece {
+            Piece::Plain(text) => {
+                let text = display_name(text, LONG);
+                if text.is_ascii() {
+                    out.push_str(&Escaped(&text).to_string());
+                } else {
+                    // Names stand in it too: none may turn the sentence around.
+                    out.push_str(&format!(r#"<bdi dir="ltr">{}</bdi>"#, Escaped(&text)));
+                }
+            }
+            Piece::Strong(text) => {
+                let text = display_name(text, SHORT * 2);
+                out.push_str(&format!("<b><bdi>{}</bdi></b>", Escaped(&text)));
+            }
+            Piece::Code(text) => {
+                let text = display_name(text, SHORT * 2);
+                out.push_str(&format!(
+                    r#"<code class="any"><bdi>{}</bdi></code>"#,
+                    Escaped(&text)
+                ));
+            }
+            Piece::Culprit => sign(Icon::Culprit, &mut out),
+            Piece::Surfaced => sign(Icon::Surfaced, &mut out),
+        }
+    }
+    Markup(out)
+}
+
+/// A sign keeps to the word after it.
+fn sign(icon: Icon, out: &mut String) {
+    out.push_str(&format!("{icon}\u{a0}"));
+}
