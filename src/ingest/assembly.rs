@@ -359,26 +359,25 @@ impl Assembly {
         now: Nanos,
     ) -> Result<(), Full> {
         let mut need = Load {
-            traces: 0,
+            traces: spans.len() + logs.len(),
             spans: spans.len(),
             logs: logs.len(),
             bytes,
         };
-        // Which traces are new is only worth finding out when it could matter.
-        if self.open.len() + spans.len() + logs.len() > self.config.max_traces {
-            let ids = spans.iter().map(|span| span.trace_id);
-            let mut ids: Vec<TraceId> = ids
-                .chain(logs.iter().map(|log| log.trace_id))
-                .filter(|id| !self.open.contains_key(id))
-                .collect();
-            ids.sort_unstable();
-            ids.dedup();
-            need.traces = ids.len();
-        }
         if self.fits(need) {
             return Ok(());
         }
-        self.relieve(need, now);
+        // Which of its traces are new is only worth finding out when it matters.
+        let ids = spans.iter().map(|span| span.trace_id);
+        let mut ids: Vec<TraceId> = ids.chain(logs.iter().map(|log| log.trace_id)).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let new = ids.iter().filter(|id| !self.open.contains_key(id));
+        need.traces = new.count();
+        if self.fits(need) {
+            return Ok(());
+        }
+        self.relieve(need, &ids, now);
         if self.fits(need) {
             return Ok(());
         }
@@ -396,8 +395,8 @@ impl Assembly {
     }
 
     /// Seals the oldest quiet traces until there is room for `need` and a tenth to spare, so that
-    /// the next batches need not search.
-    fn relieve(&mut self, need: Load, now: Nanos) {
+    /// the next batches need not search. `busy` (in order) are just getting more and stay.
+    fn relieve(&mut self, need: Load, busy: &[TraceId], now: Nanos) {
         if now < self.none_quiet_until {
             return;
         }
@@ -415,7 +414,9 @@ impl Assembly {
                 self.none_quiet_until = last + self.config.quiet_under_pressure;
                 return;
             }
-            self.seal(id, Why::Pressure);
+            if busy.binary_search(&id).is_err() {
+                self.seal(id, Why::Pressure);
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 //! A decoded message on its way in, and what becomes of it.
 
-use super::assembly::Pushed;
-use crate::model::{Span, SpanLog};
+use std::collections::HashSet;
+
+use super::assembly::{Config, Pushed};
+use crate::model::{Span, SpanLog, TraceId};
 use crate::store;
 use crate::telemetry::Telemetry;
 
@@ -51,10 +53,50 @@ impl Batch {
         }
     }
 
-    /// About how many bytes each span, then each log record takes.
-    pub(super) fn sizes(&self) -> Vec<usize> {
-        let spans = self.spans.iter().map(store::of_span);
-        spans.chain(self.logs.iter().map(store::of_log)).collect()
+    /// Cuts off what would never fit: a sender that is told to come again would do so for ever.
+    /// Half of a ceiling is what one batch can fill. Returns about how many bytes each span, then
+    /// each log record takes.
+    pub(super) fn cut(&mut self, config: &Config) -> Vec<usize> {
+        let mut left = config.max_bytes / 2;
+        let mut traces = HashSet::new();
+        let count_traces = self.spans.len() + self.logs.len() > config.max_traces / 2;
+        let mut fits = |id: TraceId, bytes: usize, before: usize| {
+            left = left.saturating_sub(bytes);
+            if count_traces {
+                traces.insert(id);
+            }
+            left > 0 && before < config.max_spans.div_ceil(2) && {
+                traces.len() <= config.max_traces.div_ceil(2)
+            }
+        };
+        let mut sizes = Vec::with_capacity(self.spans.len() + self.logs.len());
+        for span in &self.spans {
+            let bytes = store::of_span(span);
+            if !fits(span.trace_id, bytes, sizes.len()) {
+                break;
+            }
+            sizes.push(bytes);
+        }
+        let spans_over = self.spans.len() - sizes.len();
+        self.spans.truncate(sizes.len());
+        for log in &self.logs {
+            let bytes = store::of_log(log);
+            if !fits(log.trace_id, bytes, sizes.len()) {
+                break;
+            }
+            sizes.push(bytes);
+        }
+        let logs = sizes.len() - self.spans.len();
+        let logs_over = self.logs.len() - logs;
+        self.logs.truncate(logs);
+        if spans_over + logs_over > 0 {
+            let over = |count: usize| (count > 0).then_some(("batch_too_large", count as u64));
+            self.rejected_spans.extend(over(spans_over));
+            self.rejected_logs.extend(over(logs_over));
+            self.first_error
+                .get_or_insert_with(|| "the batch is larger than what is taken at once".to_owned());
+        }
+        sizes
     }
 
     pub(super) fn rejected(&self) -> Accepted {

@@ -63,6 +63,7 @@ struct Shared {
     closing: AtomicBool,
     /// The threads go home, whatever is left.
     stopped: AtomicBool,
+    config: Config,
     memory: Arc<Memory>,
     telemetry: Arc<Telemetry>,
     policy: Policy,
@@ -81,10 +82,11 @@ impl Ingest {
         threads: usize,
     ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
-            assembly: Mutex::new(Assembly::new(config)),
+            assembly: Mutex::new(Assembly::new(config.clone())),
             changed: Condvar::new(),
             closing: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
+            config,
             memory,
             telemetry,
             policy,
@@ -107,8 +109,9 @@ impl Ingest {
 
     /// Takes a batch, or refuses all of it because there is no room. A bad span is counted and
     /// costs nobody else. When this returns `Ok`, the sender may forget the batch.
-    pub fn offer(&self, batch: Batch) -> Result<Accepted, Full> {
+    pub fn offer(&self, mut batch: Batch) -> Result<Accepted, Full> {
         let shared = &*self.shared;
+        let sizes = batch.cut(&shared.config);
         let counted = batch.count(&shared.telemetry);
         let (spans, logs) = (batch.spans.len() as u64, batch.logs.len() as u64);
         // THE DURABLE LOG goes here: append the batch, wait for the group commit, and only then
@@ -116,7 +119,6 @@ impl Ingest {
         if spans > 0 {
             shared.memory.clear_samples();
         }
-        let sizes = batch.sizes();
         let mut assembly = shared.lock();
         let telemetry = &shared.telemetry;
         telemetry.spans_received.inc_by(counted.received);
@@ -157,7 +159,7 @@ impl Ingest {
         if assembly.has_work() {
             shared.changed.notify_one();
         }
-        Ok(rejected.with_over(&pushed, assembly.config().max_trace_spans))
+        Ok(rejected.with_over(&pushed, shared.config.max_trace_spans))
     }
 
     /// Where every span that came has gone, at one instant.

@@ -455,11 +455,14 @@ fn the_oldest_requests_make_room_and_are_counted_as_expired() {
 #[test]
 fn what_is_refused_is_shed_and_what_is_bad_is_rejected() {
     let config = Config {
-        max_spans: 2,
+        max_spans: 4,
         ..Config::default()
     };
     ingest!(NOW, ingest, config, 100);
     NOW.store(1, Ordering::SeqCst);
+    ingest
+        .offer(batch(vec![span(1, 7, None), span(1, 8, None)]))
+        .unwrap();
     let mut first = batch(vec![span(1, 1, None)]);
     first.rejected_spans = vec![("zero_span_id", 2)];
     first.first_error = Some("no span id".into());
@@ -470,21 +473,38 @@ fn what_is_refused_is_shed_and_what_is_bad_is_rejected() {
     assert!(refused.unwrap_err().retry_after > Nanos::ZERO);
     let account = ingest.account();
     let expected = Account {
-        received: 5,
+        received: 7,
         stored: 0,
         rejected: 2,
         shed: 2,
-        open: 1,
+        open: 3,
     };
     assert_eq!(account, expected);
     assert_eq!(ingest.telemetry().spans_shed.get("full"), 2);
     assert_eq!(ingest.close(Duration::from_secs(10)), 0);
     let account = ingest.account();
-    assert_eq!((account.stored, account.open), (1, 0));
+    assert_eq!((account.stored, account.open), (3, 0));
     identity(account);
     assert!(ingest.offer(batch(vec![span(4, 1, None)])).is_err());
     assert_eq!(ingest.telemetry().spans_shed.get("shutdown"), 1);
     identity(ingest.account());
+}
+
+#[test]
+fn a_batch_that_could_never_fit_is_cut_and_not_refused_for_ever() {
+    let config = Config {
+        max_spans: 10,
+        ..Config::default()
+    };
+    ingest!(NOW, ingest, config, 100);
+    NOW.store(1, Ordering::SeqCst);
+    let spans = (1..=30).map(|id| span(1, id, None)).collect();
+    let accepted = ingest.offer(batch(spans)).unwrap();
+    assert_eq!(accepted.rejected_spans, 25);
+    assert!(accepted.message.unwrap().contains("larger than"));
+    let account = ingest.account();
+    assert_eq!((account.received, account.open), (30, 5));
+    identity(account);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod support;
 mod architecture;
 mod ingest;
 mod readme;
+mod receive;
 mod samples;
 mod spans;
 mod store;
