@@ -50,7 +50,7 @@ pub(in crate::budget) struct Bad {
 
 impl Facts {
     /// The strictest reading of a field: the least duration.
-    pub fn least(&self, field: Field) -> Option<&Reading> {
+    pub(in crate::budget) fn least(&self, field: Field) -> Option<&Reading> {
         self.readings
             .iter()
             .filter(|r| r.field == field)
@@ -58,7 +58,7 @@ impl Facts {
     }
 
     /// All readings of a field.
-    pub fn all(&self, field: Field) -> impl Iterator<Item = &Reading> {
+    pub(in crate::budget) fn all(&self, field: Field) -> impl Iterator<Item = &Reading> {
         self.readings.iter().filter(move |r| r.field == field)
     }
 }

@@ -1,17 +1,171 @@
-//! Findings (semantics, section 7).
+//! Findings (semantics, section 7): what is wrong with how a budget was handled.
+//!
+//! Each rule yields cases; cases of one (rule, service, to) become one finding with a count and
+//! the numbers of the worst. A hop below a call that nobody waited for, and a deadline that is
+//! merely inferred, raise no finding about propagation.
+
+mod attempts;
+mod calls;
+mod hosts;
+mod telemetry;
+mod words;
+mod work;
 
 use std::collections::BTreeMap;
 
-use crate::model::Finding;
+use crate::model::{Evidence, Finding, Nanos, Rule, Text};
 
-use super::hops::HopId;
+use super::hops::{AttemptId, HopId};
 use super::request::Known;
+use super::timing::{CallTime, attempts_of};
 
+/// One case of a rule.
+#[derive(Debug, Clone)]
+pub(super) struct Case {
+    rule: Rule,
+    /// The hop where it was found.
+    hop: HopId,
+    service: Text,
+    to: Option<Text>,
+    /// How bad it is, compared with other cases of the same finding.
+    weight: Nanos,
+    times: Vec<(&'static str, Nanos)>,
+    texts: Vec<(&'static str, Text)>,
+}
+
+/// Where rules put their cases.
+struct Cases<'a> {
+    known: &'a Known<'a>,
+    found: Vec<Case>,
+}
+
+impl Cases<'_> {
+    /// A case at a hop itself.
+    fn at_hop(&mut self, rule: Rule, hop: HopId, weight: Nanos, times: &[(&'static str, Nanos)]) {
+        self.push(rule, hop, None, weight, times, vec![]);
+    }
+
+    /// A case at a call: the caller must act.
+    fn at_call(
+        &mut self,
+        rule: Rule,
+        attempt: AttemptId,
+        weight: Nanos,
+        times: &[(&'static str, Nanos)],
+    ) {
+        let attempt = &self.known.hops.attempts[attempt];
+        self.push(
+            rule,
+            attempt.hop,
+            Some(attempt.to.clone()),
+            weight,
+            times,
+            vec![],
+        );
+    }
+
+    fn push(
+        &mut self,
+        rule: Rule,
+        hop: HopId,
+        to: Option<Text>,
+        weight: Nanos,
+        times: &[(&'static str, Nanos)],
+        texts: Vec<(&'static str, Text)>,
+    ) {
+        let service = self.known.service(hop).clone();
+        self.found.push(Case {
+            rule,
+            hop,
+            service,
+            to,
+            weight,
+            times: times.to_vec(),
+            texts,
+        });
+    }
+}
+
+/// The findings of a request, the severest rule first, within a rule in the order of the hops.
 pub(super) fn of_request(
     known: &Known<'_>,
     members: &[HopId],
     shown: &BTreeMap<HopId, usize>,
 ) -> Vec<Finding> {
-    let _ = (known, members, shown);
-    vec![]
+    let mut cases = Cases {
+        known,
+        found: vec![],
+    };
+    for &hop in members {
+        work::of_hop(&mut cases, members[0], hop);
+        telemetry::of_hop(&mut cases, hop);
+        for attempt in attempts_of(known.hops, hop) {
+            calls::of_call(&mut cases, members[0], attempt);
+        }
+    }
+    attempts::of_request(&mut cases, members);
+    hosts::of_request(&mut cases, members);
+    group(cases.found, shown)
+}
+
+fn group(cases: Vec<Case>, shown: &BTreeMap<HopId, usize>) -> Vec<Finding> {
+    let place = |case: &Case| shown.get(&case.hop).copied().unwrap_or(0);
+    let mut groups: BTreeMap<(Rule, Text, Option<Text>), (u64, usize, Case)> = BTreeMap::new();
+    for case in cases {
+        let (key, at) = (
+            (case.rule, case.service.clone(), case.to.clone()),
+            place(&case),
+        );
+        match groups.get_mut(&key) {
+            None => {
+                groups.insert(key, (1, at, case));
+            }
+            Some((count, first, worst)) => {
+                *count += 1;
+                *first = (*first).min(at);
+                // Of equally bad ones the first hop's.
+                if (case.weight, std::cmp::Reverse(at))
+                    > (worst.weight, std::cmp::Reverse(place(worst)))
+                {
+                    *worst = case;
+                }
+            }
+        }
+    }
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_by(|a, b| {
+        (a.2.rule, a.1, &a.2.service, &a.2.to).cmp(&(b.2.rule, b.1, &b.2.service, &b.2.to))
+    });
+    groups
+        .into_iter()
+        .map(|(count, _, worst)| Finding {
+            rule: worst.rule,
+            severity: worst.rule.severity(),
+            hop: place(&worst),
+            message: words::message(&worst),
+            hint: words::hint(worst.rule).to_owned(),
+            service: worst.service,
+            to: worst.to,
+            evidence: Evidence {
+                times: worst.times,
+                texts: worst.texts,
+                count,
+            },
+        })
+        .collect()
+}
+
+/// What a call was given: the smaller of what was sent and its timeout; unknown is not everything.
+fn given(call: &CallTime) -> Option<Nanos> {
+    let sent = call.sent.as_ref().map(|sent| sent.time);
+    let timeout = call.timeout.as_ref().map(|timeout| timeout.time);
+    [sent, timeout].into_iter().flatten().min()
+}
+
+/// What a hop has left, unless its deadline is merely inferred.
+fn known_left(known: &Known<'_>, hop: HopId, at: Nanos) -> Option<Nanos> {
+    known
+        .timing
+        .left(hop, at)
+        .filter(|_| !known.timing.hops[hop].inferred)
 }

@@ -1,0 +1,200 @@
+//! Rules about attempts: retries, hedges, and retries of retries.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Nanos, Rule, Text};
+
+use super::super::TOLERANCE;
+use super::super::hops::{AttemptId, HopId};
+use super::super::retries::Group;
+use super::super::tolerance;
+use super::work::RAN_ON;
+use super::{Cases, given, known_left};
+
+/// Every rule about attempts.
+pub(super) fn of_request(cases: &mut Cases<'_>, members: &[HopId]) {
+    let known = cases.known;
+    let mut groups: BTreeMap<HopId, Vec<&Group>> = BTreeMap::new();
+    for group in &known.retries.groups {
+        groups.entry(group.hop).or_default().push(group);
+    }
+    for &hop in members {
+        for group in groups.get(&hop).into_iter().flatten() {
+            if group.hedged {
+                hedge_not_cancelled(cases, group);
+            } else {
+                doomed_retry(cases, group);
+                retry_reset(cases, group);
+            }
+        }
+    }
+    retry_amplification(cases, members, &groups);
+}
+
+fn doomed_retry(cases: &mut Cases<'_>, group: &Group) {
+    let known = cases.known;
+    for &id in group.attempts.iter().skip(1) {
+        let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
+        let Some(left) = known_left(known, attempt.hop, call.start).filter(|_| call.waited) else {
+            continue;
+        };
+        let key = (known.service(attempt.hop).clone(), attempt.to.clone());
+        let typical = known.typical.calls.get(&key).map(|typical| typical.median);
+        let needed = typical.unwrap_or(TOLERANCE);
+        let doomed = if typical.is_some() {
+            left < needed
+        } else {
+            left <= needed
+        };
+        if doomed {
+            let mut times = vec![("left_ms", left)];
+            times.extend(typical.map(|typical| ("typical_ms", typical)));
+            cases.at_call(Rule::DoomedRetry, id, needed - left, &times);
+        }
+    }
+}
+
+/// A later attempt got the first one's whole timeout again, and that is more than what is left.
+fn retry_reset(cases: &mut Cases<'_>, group: &Group) {
+    let known = cases.known;
+    let Some(first) = group
+        .attempts
+        .first()
+        .and_then(|&id| given(&known.timing.calls[id]))
+    else {
+        return;
+    };
+    for &id in group.attempts.iter().skip(1) {
+        let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
+        let Some(left) = known_left(known, attempt.hop, call.start).filter(|_| call.waited) else {
+            continue;
+        };
+        let Some(again) = given(call) else { continue };
+        if again + Nanos::from_millis(1) >= first && again - left > tolerance(left) {
+            let times = [("timeout_ms", again), ("left_ms", left)];
+            cases.at_call(Rule::RetryReset, id, again - left, &times);
+        }
+    }
+}
+
+/// The losers of overlapping attempts that ran on after the first answer.
+fn hedge_not_cancelled(cases: &mut Cases<'_>, group: &Group) {
+    let known = cases.known;
+    let answered = |id: AttemptId| {
+        let evidence = known.hops.attempts[id].evidence;
+        !evidence.error && !evidence.cancelled && !evidence.deadline
+    };
+    let winner = group
+        .attempts
+        .iter()
+        .copied()
+        .filter(|&id| answered(id))
+        .min_by_key(|&id| (known.timing.calls[id].end, id));
+    let Some(winner) = winner else { return };
+    let won = known.timing.calls[winner].end;
+    for &id in group.attempts.iter().filter(|&&id| id != winner) {
+        let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
+        // Only what was still running then lost to the winner.
+        if call.start >= won {
+            continue;
+        }
+        let end = attempt
+            .callees
+            .iter()
+            .map(|&callee| known.timing.hops[callee].end)
+            .max();
+        let ran_on = end.unwrap_or(call.end).max(call.end) - won;
+        if ran_on > RAN_ON {
+            cases.at_call(
+                Rule::HedgeNotCancelled,
+                id,
+                ran_on,
+                &[("ran_on_ms", ran_on)],
+            );
+        }
+    }
+}
+
+/// How many layers above a hop retry on the way to it.
+#[derive(Debug, Clone, Default)]
+struct Layers {
+    layers: u32,
+    product: u64,
+    outermost: Option<AttemptId>,
+}
+
+/// Two or more layers of one path that retry: attempts multiply.
+fn retry_amplification(
+    cases: &mut Cases<'_>,
+    members: &[HopId],
+    groups: &BTreeMap<HopId, Vec<&Group>>,
+) {
+    let known = cases.known;
+    let mut above: BTreeMap<HopId, Layers> = BTreeMap::new();
+    // The worst product below each outermost layer, with its innermost target.
+    let mut worst: BTreeMap<(HopId, Text), (u64, u32, AttemptId, Text)> = BTreeMap::new();
+    for &hop in members {
+        let mine = above.get(&hop).cloned().unwrap_or(Layers {
+            product: 1,
+            ..Layers::default()
+        });
+        let mut retried: BTreeMap<AttemptId, &Group> = BTreeMap::new();
+        for group in groups
+            .get(&hop)
+            .into_iter()
+            .flatten()
+            .filter(|group| !group.hedged)
+        {
+            retried.extend(group.attempts.iter().map(|&attempt| (attempt, *group)));
+            let Some(&first) = group.attempts.first() else {
+                continue;
+            };
+            let (product, layers) = (mine.product * group.attempts.len() as u64, mine.layers + 1);
+            if let Some(outermost) = mine.outermost.filter(|_| layers >= 2) {
+                let outer = &known.hops.attempts[outermost];
+                let case = (
+                    product,
+                    layers,
+                    outermost,
+                    known.hops.attempts[first].to.clone(),
+                );
+                let entry = worst
+                    .entry((outer.hop, outer.to.clone()))
+                    .or_insert_with(|| case.clone());
+                if case.0 > entry.0 {
+                    *entry = case;
+                }
+            }
+        }
+        for attempt in super::attempts_of(known.hops, hop) {
+            let next = match retried.get(&attempt) {
+                Some(group) => Layers {
+                    layers: mine.layers + 1,
+                    product: mine.product.saturating_mul(group.attempts.len() as u64),
+                    outermost: mine.outermost.or(Some(attempt)),
+                },
+                None => mine.clone(),
+            };
+            for &callee in &known.hops.attempts[attempt].callees {
+                above.insert(callee, next.clone());
+            }
+        }
+    }
+    for (product, layers, outermost, innermost) in worst.into_values() {
+        let outer = &known.hops.attempts[outermost];
+        let texts = vec![
+            ("attempts", compact_str::format_compact!("{product}")),
+            ("layers", compact_str::format_compact!("{layers}")),
+            ("innermost", innermost),
+        ];
+        let weight = Nanos(i64::try_from(product).unwrap_or(i64::MAX));
+        cases.push(
+            Rule::RetryAmplification,
+            outer.hop,
+            Some(outer.to.clone()),
+            weight,
+            &[],
+            texts,
+        );
+    }
+}

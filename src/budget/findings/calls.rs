@@ -1,0 +1,269 @@
+//! Rules about one call.
+
+use crate::model::{Attributes, CallKind, How, Kind, Nanos, Rule, Value};
+
+use super::super::hops::{Attempt, AttemptId, HopId};
+use super::super::timing::attempts_of;
+use super::super::{TOLERANCE, tolerance, verdict};
+use super::{Cases, given, known_left, work};
+
+/// Every rule about one call.
+pub(super) fn of_call(cases: &mut Cases<'_>, root: HopId, id: AttemptId) {
+    let known = cases.known;
+    ambiguous_write(cases, id);
+    if !known.timing.calls[id].waited {
+        return;
+    }
+    not_propagated(cases, id);
+    budget_reset(cases, id);
+    inverted_timeout(cases, id);
+    no_reserve(cases, id);
+    noncritical_full_budget(cases, id);
+    started_expired(cases, id);
+    work::dependency_after_deadline(cases, root, id);
+}
+
+fn not_propagated(cases: &mut Cases<'_>, id: AttemptId) {
+    let known = cases.known;
+    let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
+    let Some(left) = known_left(known, attempt.hop, call.start) else {
+        return;
+    };
+    for &callee in &attempt.callees {
+        let time = &known.timing.hops[callee];
+        let told_nothing = !time.source.how.is_propagated() && !time.unreadable;
+        if told_nothing && callee != attempt.hop {
+            let ran_on = (time.end - call.end).at_least_zero();
+            cases.at_call(
+                Rule::NotPropagated,
+                id,
+                ran_on,
+                &[("left_ms", left), ("ran_on_ms", ran_on)],
+            );
+        }
+    }
+}
+
+fn budget_reset(cases: &mut Cases<'_>, id: AttemptId) {
+    let known = cases.known;
+    let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
+    let Some(left) = known_left(known, attempt.hop, call.start) else {
+        return;
+    };
+    let sent = call.sent.as_ref().map(|sent| sent.time);
+    let over = |told: Nanos| told - left > tolerance(left);
+    for &callee in &attempt.callees {
+        let time = &known.timing.hops[callee];
+        let observed = time.told.filter(|_| time.source.how == How::Observed);
+        match observed.filter(|told| over(*told)) {
+            Some(told) => {
+                let times = [("told_ms", told), ("left_ms", left)];
+                // What was sent was right: then the callee made more of it.
+                if sent.is_some_and(|sent| !over(sent)) {
+                    cases.at_hop(Rule::BudgetReset, callee, told - left, &times);
+                } else {
+                    cases.at_call(Rule::BudgetReset, id, told - left, &times);
+                }
+            }
+            None if observed.is_none() => sent_too_much(cases, id, sent.filter(|s| over(*s)), left),
+            None => {}
+        }
+    }
+    if attempt.callees.is_empty() {
+        sent_too_much(cases, id, sent.filter(|sent| over(*sent)), left);
+    }
+}
+
+fn sent_too_much(cases: &mut Cases<'_>, id: AttemptId, sent: Option<Nanos>, left: Nanos) {
+    if let Some(sent) = sent {
+        let times = [("told_ms", sent), ("left_ms", left)];
+        cases.at_call(Rule::BudgetReset, id, sent - left, &times);
+    }
+}
+
+fn inverted_timeout(cases: &mut Cases<'_>, id: AttemptId) {
+    let known = cases.known;
+    let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
+    let Some(timeout) = call.timeout.as_ref().map(|timeout| timeout.time) else {
+        return;
+    };
+    let Some(left) = known_left(known, attempt.hop, call.start) else {
+        return;
+    };
+    if timeout - left > tolerance(left) {
+        let times = [("timeout_ms", timeout), ("left_ms", left)];
+        cases.at_call(Rule::InvertedTimeout, id, timeout - left, &times);
+    }
+}
+
+/// The call got everything, came back in time, and what the hop did then made it late.
+fn no_reserve(cases: &mut Cases<'_>, id: AttemptId) {
+    let known = cases.known;
+    let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
+    let hop = &known.timing.hops[attempt.hop];
+    let Some(left) = known_left(known, attempt.hop, call.start) else {
+        return;
+    };
+    let everything = given(call).is_some_and(|given| given + Nanos::from_millis(1) >= left);
+    let in_time = call.end <= call.start + left + TOLERANCE;
+    let last = attempts_of(known.hops, attempt.hop).all(|other| {
+        known.timing.calls[other].end <= call.end || !known.timing.calls[other].waited
+    });
+    let after = hop.end - call.end;
+    if everything && in_time && last && after > Nanos::ZERO && known.timing.is_late(attempt.hop) {
+        let late = hop.end - call.start - left;
+        let given = given(call).unwrap_or(left);
+        let times = [
+            ("given_ms", given),
+            ("left_ms", left),
+            ("after_ms", after),
+            ("late_ms", late),
+        ];
+        cases.at_call(Rule::NoReserve, id, late, &times);
+    }
+}
+
+/// The call failed, its hop did not: it could have had less.
+fn noncritical_full_budget(cases: &mut Cases<'_>, id: AttemptId) {
+    let known = cases.known;
+    let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
+    let hop = &known.hops.hops[attempt.hop];
+    let survived = !hop.evidence.error
+        && !hop.evidence.cancelled
+        && !known.timing.failed_by_deadline[attempt.hop];
+    let failed = attempt.evidence.error || attempt.evidence.deadline;
+    // An attempt that was made good by the next one was not given up.
+    let retried = known.retries.place[id]
+        .is_some_and(|(group, index)| index + 1 < known.retries.groups[group].attempts.len());
+    let Some(left) = known_left(known, attempt.hop, call.start) else {
+        return;
+    };
+    let Some(given) = given(call) else { return };
+    if survived && failed && !retried && given + Nanos::from_millis(1) >= left {
+        let took = call.end - call.start;
+        let times = [("given_ms", given), ("left_ms", left), ("took_ms", took)];
+        cases.at_call(Rule::NoncriticalFullBudget, id, took, &times);
+    }
+}
+
+fn started_expired(cases: &mut Cases<'_>, id: AttemptId) {
+    let known = cases.known;
+    let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
+    // A CLIENT root is its own call: nobody began it late but its user.
+    if attempt
+        .spans
+        .is_some_and(|(first, _)| first == known.hops.hops[attempt.hop].entry)
+    {
+        return;
+    }
+    let min_useful = verdict::min_useful(known.forest, known.hops, known.policy, attempt.hop);
+    let Some(left) = known_left(known, attempt.hop, call.start) else {
+        return;
+    };
+    if left < min_useful && attempt.kind != CallKind::Producer {
+        let times = [("left_ms", left), ("min_useful_ms", min_useful)];
+        cases.at_call(Rule::StartedExpired, id, min_useful - left, &times);
+    }
+}
+
+/// The caller does not know whether a write happened: it gave up, and the far side succeeded or
+/// its end is unknown.
+fn ambiguous_write(cases: &mut Cases<'_>, id: AttemptId) {
+    let known = cases.known;
+    let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
+    let Some((first, _)) = attempt.spans else {
+        return;
+    };
+    let far = attempt
+        .callees
+        .first()
+        .map(|&callee| &known.timing.hops[callee]);
+    let outlived = far.is_some_and(|far| far.end - far.start > call.end - call.start);
+    let gave_up =
+        attempt.evidence.deadline || attempt.evidence.cancelled || outlived && call.waited;
+    let far_side_failed = attempt.callees.iter().any(|&callee| {
+        let evidence = known.hops.hops[callee].evidence;
+        evidence.error || evidence.cancelled || evidence.deadline
+    });
+    if !gave_up || far_side_failed {
+        return;
+    }
+    let callee = attempt
+        .callees
+        .first()
+        .map(|&callee| known.hops.hops[callee].entry);
+    let writes = [Some(first), callee]
+        .into_iter()
+        .flatten()
+        .find_map(|node| {
+            write_method(
+                &known.forest.span(node).attributes,
+                known.forest.span(node).kind,
+            )
+        });
+    let Some(Some(method)) = writes else { return };
+    let origin = known.timing.hops[known.hops.hops[attempt.hop].root].start;
+    let mut times = vec![("gave_up_ms", call.end - origin)];
+    if let Some(far) = far {
+        times.push(("finished_ms", far.end - origin));
+    }
+    let weight = far.map_or(Nanos::ZERO, |far| (far.end - call.end).at_least_zero());
+    let to = Some(far_name(attempt));
+    cases.push(
+        Rule::AmbiguousWrite,
+        attempt.hop,
+        to,
+        weight,
+        &times,
+        vec![("method", method.into())],
+    );
+}
+
+fn far_name(attempt: &Attempt) -> crate::model::Text {
+    attempt.to.clone()
+}
+
+/// The method of a call by its attributes, never by its name: `Some(Some(method))` if it must
+/// not simply be repeated, `Some(None)` if it may, `None` if nothing is said.
+fn write_method(attributes: &Attributes, kind: Kind) -> Option<Option<String>> {
+    for key in ["idempotent", "rpc.idempotent"] {
+        match attributes.get(key) {
+            Some(Value::Bool(idempotent)) => {
+                return Some((!idempotent).then(|| "not idempotent".to_owned()));
+            }
+            Some(Value::Str(text)) if matches!(text.as_str(), "true" | "false") => {
+                return Some((text == "false").then(|| "not idempotent".to_owned()));
+            }
+            _ => {}
+        }
+    }
+    let http = attributes
+        .text("http.request.method")
+        .or_else(|| attributes.text("http.method"));
+    if let Some(method) = http {
+        let method = method.to_uppercase();
+        return Some(matches!(method.as_str(), "POST" | "PATCH").then_some(method));
+    }
+    let statement = [
+        "db.operation.name",
+        "db.operation",
+        "db.query.text",
+        "db.statement",
+    ]
+    .iter()
+    .find_map(|key| attributes.text(key))
+    .and_then(|text| text.split_whitespace().next())
+    .map(str::to_uppercase);
+    if let Some(verb) = statement {
+        let write = matches!(
+            verb.as_str(),
+            "INSERT" | "UPDATE" | "MERGE" | "CALL" | "EXECUTE" | "COPY"
+        );
+        return Some(write.then_some(verb));
+    }
+    let publishes = kind == Kind::Producer
+        || ["messaging.operation.type", "messaging.operation"]
+            .iter()
+            .any(|key| matches!(attributes.text(key), Some("publish" | "send" | "create")));
+    publishes.then(|| Some("publish".to_owned()))
+}

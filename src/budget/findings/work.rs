@@ -1,0 +1,205 @@
+//! Rules about work that nobody waits for, and about too little or too much time.
+
+use crate::model::{CallKind, How, Kind, Nanos, Rule, Verdict};
+
+use super::super::hops::{AttemptId, HopId};
+use super::super::{conventions::Field, verdict};
+use super::{Cases, known_left};
+
+/// A callee that runs on for longer after its call ended did not hear of it.
+pub(super) const RAN_ON: Nanos = Nanos::from_millis(50);
+/// Work after the deadline counts from here, or from 1 % of the budget.
+const AFTER_DEADLINE: Nanos = Nanos::from_millis(10);
+
+/// Every rule about one hop's work.
+pub(super) fn of_hop(cases: &mut Cases<'_>, root: HopId, id: HopId) {
+    worked_after_deadline(cases, root, id);
+    ran_expired(cases, id);
+    cancel_not_propagated(cases, id);
+    queued(cases, id);
+    starved_or_over_provisioned(cases, id);
+    async_inherits_deadline(cases, id);
+}
+
+/// From when on work after the deadline is worth telling: max(10 ms, 1 % of the budget).
+fn threshold(cases: &Cases<'_>, root: HopId, id: HopId) -> Nanos {
+    let told = |hop: HopId| cases.known.timing.hops[hop].told;
+    let budget = told(root).or(told(id)).unwrap_or(Nanos::ZERO);
+    AFTER_DEADLINE.max(budget.scaled(1, 100))
+}
+
+fn worked_after_deadline(cases: &mut Cases<'_>, root: HopId, id: HopId) {
+    let time = &cases.known.timing.hops[id];
+    let Some(deadline) = time.effective.filter(|_| !time.inferred) else {
+        return;
+    };
+    let after = time.end - time.start.max(deadline);
+    if after > threshold(cases, root, id) {
+        cases.at_hop(Rule::WorkedAfterDeadline, id, after, &[("after_ms", after)]);
+    }
+}
+
+/// A dependency that ran on after the deadline of the hop that asked it.
+pub(super) fn dependency_after_deadline(cases: &mut Cases<'_>, root: HopId, id: AttemptId) {
+    let known = cases.known;
+    let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
+    let itself = attempt
+        .spans
+        .is_some_and(|(first, _)| first == known.hops.hops[attempt.hop].entry);
+    if attempt.kind != CallKind::Dependency || itself {
+        return;
+    }
+    let Some(left) = known_left(known, attempt.hop, call.start) else {
+        return;
+    };
+    let after = call.end - call.start.max(call.start + left);
+    if after > threshold(cases, root, attempt.hop) {
+        cases.at_call(Rule::WorkedAfterDeadline, id, after, &[("after_ms", after)]);
+    }
+}
+
+/// It arrived with too little and worked all the same.
+fn ran_expired(cases: &mut Cases<'_>, id: HopId) {
+    let known = cases.known;
+    let time = &known.timing.hops[id];
+    let ran = time.end - time.start;
+    let expired = known.verdicts[id].0 == Verdict::ExpiredOnArrival;
+    let Some(left) = known_left(known, id, time.start) else {
+        return;
+    };
+    if expired && ran > AFTER_DEADLINE {
+        let min_useful = verdict::min_useful(known.forest, known.hops, known.policy, id);
+        let times = [
+            ("left_ms", left),
+            ("min_useful_ms", min_useful),
+            ("ran_ms", ran),
+        ];
+        cases.at_hop(Rule::StartedExpired, id, ran, &times);
+    }
+}
+
+fn cancel_not_propagated(cases: &mut Cases<'_>, id: HopId) {
+    let known = cases.known;
+    let Some(via) = known.hops.hops[id]
+        .via
+        .filter(|_| known.hops.hops[id].caller.is_some())
+    else {
+        return;
+    };
+    // Without a span of its own a call ends with its callee.
+    if known.hops.attempts[via].spans.is_none() || !known.timing.calls[via].waited {
+        return;
+    }
+    let ran_on = known.timing.hops[id].end - known.timing.calls[via].inner.1;
+    if ran_on > RAN_ON {
+        cases.at_hop(
+            Rule::CancelNotPropagated,
+            id,
+            ran_on,
+            &[("ran_on_ms", ran_on)],
+        );
+    }
+}
+
+/// Waiting before work: what the hop says, a `dequeued` event, or an inner SERVER layer's start.
+fn queued(cases: &mut Cases<'_>, id: HopId) {
+    let known = cases.known;
+    let (hop, time) = (&known.hops.hops[id], &known.timing.hops[id]);
+    let arrival = known.forest.nodes[hop.entry].start;
+    let entry = known.forest.span(hop.entry);
+    let said = known
+        .hops
+        .nodes_of(known.forest, id)
+        .filter_map(|node| {
+            known
+                .hops
+                .facts(node)?
+                .least(Field::Queue)
+                .map(|queue| queue.time)
+        })
+        .max();
+    let dequeued = entry
+        .events
+        .iter()
+        .filter(|event| event.name == "dequeued")
+        .map(|event| event.time.since(entry.start))
+        .max();
+    let layer = hop
+        .layers
+        .get(1)
+        .map(|&inner| known.forest.nodes[inner].start - arrival);
+    let Some(waited) = said.or(dequeued).or(layer) else {
+        return;
+    };
+    let Some(budget) = time
+        .told
+        .filter(|told| *told > Nanos::ZERO && !time.inferred)
+    else {
+        return;
+    };
+    if waited > budget.scaled(1, 5) {
+        let times = [("queue_ms", waited), ("budget_ms", budget)];
+        cases.at_hop(Rule::Queued, id, waited, &times);
+    }
+}
+
+fn starved_or_over_provisioned(cases: &mut Cases<'_>, id: HopId) {
+    let known = cases.known;
+    let key = (known.service(id).clone(), known.operation(id).clone());
+    let Some(typical) = known.typical.hops.get(&key).map(|typical| typical.median) else {
+        return;
+    };
+    let time = &known.timing.hops[id];
+    let Some(left) = known_left(known, id, time.start) else {
+        return;
+    };
+    let min_useful = verdict::min_useful(known.forest, known.hops, known.policy, id);
+    if left >= min_useful && left < typical {
+        let times = [("left_ms", left), ("typical_ms", typical)];
+        cases.at_hop(Rule::Starved, id, typical - left, &times);
+    }
+    let chosen = time
+        .told
+        .filter(|_| matches!(time.source.how, How::Observed | How::Sent | How::Configured));
+    if let Some(budget) = chosen.filter(|budget| *budget > typical.scaled(10, 1)) {
+        let times = [("budget_ms", budget), ("typical_ms", typical)];
+        cases.at_hop(Rule::OverProvisioned, id, budget, &times);
+    }
+}
+
+/// A consumer or detached job that was told just what its producer had left.
+fn async_inherits_deadline(cases: &mut Cases<'_>, id: HopId) {
+    let known = cases.known;
+    let hop = &known.hops.hops[id];
+    let Some(from) = hop.handed_from else { return };
+    let (time, theirs) = (&known.timing.hops[id], &known.timing.hops[from]);
+    let (Some(told), Some(deadline)) = (time.told, theirs.effective) else {
+        return;
+    };
+    if time.source.how != How::Observed || theirs.inferred {
+        return;
+    }
+    // What the producer had left when it handed over: at the span that did.
+    let parent = known.forest.nodes[hop.entry].parent;
+    let offset = known.clocks.offsets[from];
+    let at = parent.map_or(theirs.end, |parent| {
+        known.forest.nodes[parent].start + offset
+    });
+    let relative = super::super::near(told, deadline - at);
+    let absolute = time
+        .own
+        .is_some_and(|own| (own - deadline).abs() <= super::super::tolerance(told));
+    let message = parent.is_some_and(|parent| known.forest.span(parent).kind == Kind::Producer);
+    if relative || absolute {
+        let times = [("told_ms", told), ("producer_left_ms", deadline - at)];
+        let how = if message { "message" } else { "job" };
+        cases.push(
+            Rule::AsyncInheritsDeadline,
+            id,
+            None,
+            told.abs(),
+            &times,
+            vec![("kind", how.into())],
+        );
+    }
+}
