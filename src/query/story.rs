@@ -1,6 +1,6 @@
 //! A request in words: the sentence and the second sentence. They state what the spans prove.
 
-use super::number::{self, ms_unit, percent};
+use super::number::{self, NBSP, ms_unit, percent};
 use super::waterfall::is_broken;
 use crate::model::{Culprit, Hop, How, Nanos, Outcome, Part, Request, Verdict};
 
@@ -219,7 +219,7 @@ fn repeats(request: &Request, culprit: &Culprit) -> Option<String> {
             .iter()
             .all(|entry| entry.is_some_and(|call| call.attempts > 1));
     let noun = if attempts { "attempts" } else { "calls" };
-    Some(format!(" in {} {noun}", number::word(runs)))
+    Some(format!(" in{NBSP}{}{NBSP}{noun}", number::word(runs)))
 }
 
 /// The hops whose ledger rows make up the culprit, in order.

@@ -3,6 +3,7 @@
 pub mod json;
 mod look;
 pub mod svg;
+pub mod terminal;
 
 pub use crate::query::number;
 pub use look::{Look, visible};
