@@ -152,6 +152,7 @@ impl Gather {
         whole.has_logs |= piece.has_logs;
         whole.has_metrics |= piece.has_metrics;
         self.loaded.replaced_ids += piece.replaced_ids;
+        self.loaded.rejected += piece.rejected;
     }
 
     /// The present input is read.

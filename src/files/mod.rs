@@ -65,6 +65,8 @@ pub struct Loaded {
     pub skipped: Vec<Skipped>,
     /// Spans in `traces`, duplicates included.
     pub spans: u64,
+    /// Spans that were rejected; `problems` has the first of each input.
+    pub rejected: u64,
     /// Spans whose ids are words and no OTLP ids; they were given ids of their own.
     pub replaced_ids: u64,
 }

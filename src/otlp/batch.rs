@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Decoded, Limits, Reject};
-use crate::model::{Attributes, Resource, Scope, Span, SpanLog, Text, Value};
+use crate::model::{Attributes, Resource, Scope, Span, SpanLog, Text, TraceId, Value};
 
 /// Resources that are remembered at once; a file of a thousand services still finds most.
 const REMEMBERED: usize = 1024;
@@ -18,6 +18,8 @@ pub(crate) struct Batch<'l> {
     /// Data points of metrics seen.
     pub(crate) points: u64,
     pub(crate) replaced_ids: u64,
+    /// The trace of spans that name none: some writers say it once, around them.
+    pub(crate) outer_trace: TraceId,
     /// Set when a value was nested too deeply; whoever reads a span looks and clears it.
     pub(crate) too_deep: bool,
     /// Room for lists while they grow, so that the kept ones have no slack.
@@ -27,7 +29,7 @@ pub(crate) struct Batch<'l> {
     no_resource: Arc<Resource>,
     no_scope: Arc<Scope>,
     rejected: [u64; Reject::ALL.len()],
-    first_error: Option<String>,
+    first_error: Option<(Reject, String)>,
 }
 
 /// A place in a batch to go back to.
@@ -49,6 +51,7 @@ impl<'l> Batch<'l> {
             logs: Vec::new(),
             points: 0,
             replaced_ids: 0,
+            outer_trace: TraceId::default(),
             too_deep: false,
             pairs: Vec::new(),
             resources: Seen::default(),
@@ -63,8 +66,13 @@ impl<'l> Batch<'l> {
     /// Counts a rejected span or log record; `detail` is asked for the first one only.
     pub(crate) fn reject(&mut self, why: Reject, detail: impl FnOnce() -> String) {
         self.rejected[why as usize] += 1;
-        if self.first_error.is_none() {
-            self.first_error = Some(detail());
+        // A bad span is worse than a log record that is of no use.
+        let first = match &self.first_error {
+            None => true,
+            Some((known, _)) => known.is_log() && !why.is_log(),
+        };
+        if first {
+            self.first_error = Some((why, detail()));
         }
     }
 
@@ -136,6 +144,7 @@ impl<'l> Batch<'l> {
         if !mark.had_error {
             self.first_error = None;
         }
+        self.outer_trace = TraceId::default();
     }
 
     /// What came, leaving the batch empty; resources stay remembered.
@@ -152,7 +161,7 @@ impl<'l> Batch<'l> {
                 .zip(counts)
                 .filter(|(_, count)| *count > 0)
                 .collect(),
-            first_error: self.first_error.take(),
+            first_error: self.first_error.take().map(|(_, detail)| detail),
             replaced_ids: std::mem::take(&mut self.replaced_ids),
         }
     }

@@ -362,6 +362,7 @@ fn span(
     };
     let mut faults = Faults::default();
     let mut made = false;
+    let mut bad_links = 0;
     let read = fields::object(reader, |reader, key| {
         match key {
             "traceId" | "trace_id" => {
@@ -407,7 +408,11 @@ fn span(
             }
             "links" => {
                 let read = fields::list(reader, |reader| {
-                    link(reader, batch, &mut made, &mut span.links)
+                    match link(reader, batch, &mut made)? {
+                        Some(link) => span.links.push(link),
+                        None => bad_links += 1,
+                    }
+                    Ok(())
                 })?;
                 faults.field(read, key);
             }
@@ -426,12 +431,16 @@ fn span(
     }
     faults.field(read, "spans");
     if span.trace_id.is_zero() {
+        span.trace_id = batch.outer_trace;
+    }
+    if span.trace_id.is_zero() {
         faults.found(Reject::ZeroTraceId, "traceId");
     } else if span.span_id.is_zero() {
         faults.found(Reject::ZeroSpanId, "spanId");
     }
     match faults.first {
         None => {
+            span.dropped_links = span.dropped_links.saturating_add(bad_links);
             span.events.shrink_to_fit();
             span.links.shrink_to_fit();
             batch.replaced_ids += u64::from(made);
@@ -470,6 +479,11 @@ impl Faults {
             T::default()
         })
     }
+}
+
+/// The trace that an object around spans names.
+pub(super) fn outer_trace(reader: &mut Reader<'_>, batch: &Batch<'_>) -> Read<TraceId> {
+    Ok(TraceId(id(reader, batch, &mut false)?.unwrap_or_default()))
 }
 
 /// An id: zeros for none, `None` for what is no id.
@@ -522,12 +536,8 @@ fn event(reader: &mut Reader<'_>, batch: &mut Batch<'_>, events: &mut Vec<Event>
     Ok(())
 }
 
-fn link(
-    reader: &mut Reader<'_>,
-    batch: &mut Batch<'_>,
-    made: &mut bool,
-    links: &mut Vec<Link>,
-) -> Read<()> {
+/// A link; `None` when its ids are none, which is no reason to lose the span.
+fn link(reader: &mut Reader<'_>, batch: &mut Batch<'_>, made: &mut bool) -> Read<Option<Link>> {
     let mut link = Link::default();
     let mut good = true;
     let read = fields::object(reader, |reader, key| {
@@ -556,10 +566,7 @@ fn link(
         }
         Ok(())
     })?;
-    if read.is_ok() && good {
-        links.push(link);
-    }
-    Ok(())
+    Ok((read.is_ok() && good).then_some(link))
 }
 
 fn status(reader: &mut Reader<'_>, status: &mut Status) -> Read<Field<()>> {

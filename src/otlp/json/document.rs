@@ -7,7 +7,7 @@
 
 use super::decode::{self, Entry, Signal};
 use super::reader::{Read, Reader, Shape};
-use crate::model::Text;
+use crate::model::{Text, TraceId};
 use crate::otlp::Batch;
 
 /// How many wrappers are opened.
@@ -53,6 +53,7 @@ impl Found {
 
 /// Reads one document of any shape; its spans, logs and points go to `batch`.
 pub(crate) fn document(reader: &mut Reader<'_>, batch: &mut Batch<'_>) -> Read<Found> {
+    batch.outer_trace = TraceId::default();
     let mut found = Found {
         scalar: reader.shape()? == Shape::Other,
         ..Found::default()
@@ -69,6 +70,7 @@ fn visit(
 ) -> Read<()> {
     match reader.shape()? {
         Shape::Object if levels > 0 => {
+            let around = batch.outer_trace;
             let mut entry = Entry::begin(batch);
             reader.object(|reader, key| {
                 if let Some(signal) = decode::signal(key) {
@@ -82,9 +84,14 @@ fn visit(
                 found.key(key);
                 match key {
                     "resource" | "schemaUrl" | "schema_url" => entry.field(reader, batch, key),
+                    "traceId" | "trace_id" | "traceID" => {
+                        batch.outer_trace = decode::outer_trace(reader, batch)?;
+                        Ok(())
+                    }
                     _ => visit(reader, batch, found, levels - 1),
                 }
             })?;
+            batch.outer_trace = around;
             entry.finish(batch)
         }
         Shape::Array if levels > 0 => {

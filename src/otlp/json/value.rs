@@ -7,14 +7,22 @@ use super::reader::{Read, Reader, Scalar, Shape};
 use crate::model::{Attributes, Text, Value};
 use crate::otlp::{Batch, ids};
 
-/// A list of `KeyValue`; `Err` when it is no list.
+/// A list of `KeyValue`, or an object of values as some converters write; `Err` when it is
+/// neither.
 pub(super) fn attributes(
     reader: &mut Reader<'_>,
     batch: &mut Batch<'_>,
     depth: usize,
 ) -> Read<Field<Attributes>> {
     let from = batch.pairs.len();
-    let read = fields::list(reader, |reader| pair(reader, batch, depth))?;
+    let read = match reader.shape()? {
+        Shape::Object => fields::object(reader, |reader, key| {
+            let value = any(reader, batch, depth)?;
+            batch.pairs.push((Text::from(key), value));
+            Ok(())
+        })?,
+        _ => fields::list(reader, |reader| pair(reader, batch, depth))?,
+    };
     Ok(read.map(|()| batch.take_pairs(from)))
 }
 
