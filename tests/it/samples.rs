@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde_json::Value;
-
+use dwindle::budget::{self, Policy, Typical};
+use dwindle::files::{self, Input};
 use dwindle::model::{Outcome, Verdict};
+use dwindle::otlp::Limits;
+use dwindle::report;
+use serde_json::Value;
 
 use crate::support;
 
@@ -18,15 +21,7 @@ fn each_sample_yields_what_was_worked_out_by_hand() {
     let mut faults = String::new();
     for sample in support::samples() {
         let name = stem(&sample);
-        let output = support::run(&["trace", sample.to_str().unwrap(), "--format", "json"]);
-        assert_eq!(
-            output.status.code(),
-            Some(0),
-            "{name}: {}",
-            text(&output.stderr)
-        );
-        let lines = text(&output.stdout);
-        let found: String = lines.lines().map(|line| told(&json(line))).collect();
+        let found: String = requests(&sample).iter().map(told).collect();
         let wanted = expected.get(name).map_or("", String::as_str);
         if found != wanted {
             write!(faults, "\n## {name}\n{}", difference(wanted, &found)).unwrap();
@@ -89,6 +84,21 @@ fn the_samples_are_strict_otlp_json() {
             }
         }
     }
+}
+
+/// The requests of a sample, as JSON tells them.
+fn requests(sample: &Path) -> Vec<Value> {
+    let input = Input::from_argument(sample);
+    let loaded = files::load(&[input], &Limits::default(), &mut |_, _| {});
+    assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
+    let analyses = loaded
+        .traces
+        .iter()
+        .map(|trace| budget::analyse(trace, &Policy::default(), &Typical::default()));
+    let requests = analyses.flat_map(|analysis| analysis.requests);
+    requests
+        .map(|request| json(&report::json::one(&request)))
+        .collect()
 }
 
 /// The blocks of `expected.txt` by sample.
@@ -209,10 +219,6 @@ fn word(value: &Value) -> &str {
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn stem(path: &Path) -> &str {

@@ -341,9 +341,9 @@ def absolute_deadline():
     e = s.span("edge", SERVER, "GET /items", 0, 30, None,
                http_server("GET", "/items", 504, **until), error="")
     c = s.span("edge", CLIENT, "GET", 5, 25, e,
-               http_client("GET", "store", "/items", 504, **until), error="")
+               http_client("GET", "store", "/items", 503, **until), error="")
     s.span("store", SERVER, "GET /items", 7, 9, c,
-           http_server("GET", "/items", 504, **until, **dl(outcome="expired_on_arrival")),
+           http_server("GET", "/items", 503, **until, **dl(outcome="expired_on_arrival")),
            error="deadline passed", host="store-node-2")
     return s
 
@@ -460,16 +460,18 @@ def missing_root():
 
 def contradictions():
     s = Sample("20-contradicting-telemetry",
-               "telemetry that contradicts itself: a grpc-timeout of nine digits, a local time that does not add up, a reported failure that was none", 238)
+               "telemetry that contradicts itself: a grpc-timeout of nine digits, a local time that does not add up, an error reported as ok", 238)
     e = s.span("edge", SERVER, "GET /prefs", 0, 120, None,
                http_server("GET", "/prefs", 200, **dl(remaining_in_ms=500, local_ms=90)))
     c = s.span("edge", CLIENT, "Read", 10, 110, e, rpc_client("prefs", "users.Prefs", "Read", 0))
     s.span("prefs", SERVER, "Read", 11, 109, c,
            rpc("users.Prefs", "Read", 0, **grpc_timeout("480000000n")))
     c = s.span("edge", CLIENT, "Allow", 2, 9, e,
-               rpc_client("policy", "auth.Policy", "Allow", 0, **dl(remaining_out_ms=490)))
+               rpc_client("policy", "auth.Policy", "Allow", 13, **dl(remaining_out_ms=490)),
+               error="internal")
     s.span("policy", SERVER, "Allow", 3, 8, c,
-           rpc("auth.Policy", "Allow", 0, **dl(remaining_in_ms=490, outcome="exceeded_here")))
+           rpc("auth.Policy", "Allow", 13, **dl(remaining_in_ms=490, outcome="ok")),
+           error="rules not loaded, letting through")
     return s
 
 
