@@ -44,12 +44,16 @@ fn not_propagated(cases: &mut Cases<'_>, id: AttemptId) {
     }
 }
 
+/// More was told than the caller had of its own deadline: one that was itself told too much and
+/// passes on what it believes is not to blame.
 fn budget_reset(cases: &mut Cases<'_>, id: AttemptId) {
     let known = cases.known;
     let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
-    let Some(left) = known_left(known, attempt.hop, call.start) else {
+    let Some(effective) = known_left(known, attempt.hop, call.start) else {
         return;
     };
+    let own = known.timing.hops[attempt.hop].own;
+    let left = own.map_or(effective, |deadline| deadline - call.start);
     let sent = call.sent.as_ref().map(|sent| sent.time);
     let over = |told: Nanos| told - left > tolerance(left);
     for &callee in &attempt.callees {
@@ -181,9 +185,11 @@ fn ambiguous_write(cases: &mut Cases<'_>, id: AttemptId) {
     let outlived = far.is_some_and(|far| far.end - far.start > call.end - call.start);
     let gave_up =
         attempt.evidence.deadline || attempt.evidence.cancelled || outlived && call.waited;
+    // A callee that failed may have written all the same: then its own write tells.
     let far_side_failed = attempt.callees.iter().any(|&callee| {
         let evidence = known.hops.hops[callee].evidence;
-        evidence.error || evidence.cancelled || evidence.deadline
+        let failed = evidence.error || evidence.cancelled || evidence.deadline;
+        failed && !attempts_of(known.hops, callee).any(|write| has_written(cases, write))
     });
     if !gave_up || far_side_failed {
         return;
@@ -217,6 +223,19 @@ fn ambiguous_write(cases: &mut Cases<'_>, id: AttemptId) {
         &times,
         vec![("method", method.into())],
     );
+}
+
+/// A write that was answered without an error.
+fn has_written(cases: &Cases<'_>, id: AttemptId) -> bool {
+    let known = cases.known;
+    let attempt = &known.hops.attempts[id];
+    let evidence = attempt.evidence;
+    let failed = evidence.error || evidence.cancelled || evidence.deadline;
+    let method = attempt.spans.and_then(|(first, _)| {
+        let span = known.forest.span(first);
+        write_method(&span.attributes, span.kind)
+    });
+    !failed && matches!(method, Some(Some(_)))
 }
 
 fn far_name(attempt: &Attempt) -> crate::model::Text {
