@@ -5,7 +5,9 @@
 //! all that it was asked.
 
 mod args;
+mod input;
 mod printer;
+mod progress;
 mod samples;
 mod serve;
 mod trace;

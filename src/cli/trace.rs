@@ -1,7 +1,52 @@
 //! `dwindle trace`: the waterfall of each request.
 
-use super::{Exit, Printer, TraceArgs};
+use super::input::{self, Read};
+use super::{Exit, Printer, TraceArgs, TraceFormat};
+use crate::budget::{Policy, Typical, analyse};
+use crate::files;
+use crate::model::Trace;
+use crate::report::{json, terminal};
 
-pub(super) fn run(_args: &TraceArgs, _printer: &mut Printer) -> anyhow::Result<Exit> {
-    anyhow::bail!("`trace` waits for the file reader")
+/// Traces that are analysed at once; what they print is held that long.
+const BATCH: usize = 512;
+
+pub(super) fn run(args: &TraceArgs, printer: &mut Printer) -> anyhow::Result<Exit> {
+    let Read {
+        traces,
+        exit,
+        progress,
+    } = input::read(&args.files, args.id.as_deref(), printer)?;
+    progress.done();
+    let (policy, typical) = (Policy::default(), Typical::default());
+    let look = printer.look();
+    let texts = |trace: Trace| -> Vec<String> {
+        analyse(&trace, &policy, &typical)
+            .requests
+            .iter()
+            .map(|request| match args.format {
+                TraceFormat::Text => terminal::request(request, look),
+                TraceFormat::Json => json::one(request),
+            })
+            .collect()
+    };
+    let mut printed = 0_usize;
+    let mut traces = traces.into_iter();
+    loop {
+        let batch: Vec<Trace> = traces.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
+            break;
+        }
+        for text in files::each(batch, texts).into_iter().flatten() {
+            match args.format {
+                TraceFormat::Text if printed > 0 => printer.data(&format!("\n{text}"))?,
+                TraceFormat::Text => printer.data(&text)?,
+                TraceFormat::Json => printer.line(&text)?,
+            }
+            printed += 1;
+        }
+    }
+    if printed == 0 && args.format == TraceFormat::Text {
+        printer.say("no requests in what was read");
+    }
+    Ok(exit)
 }

@@ -45,6 +45,8 @@ pub struct Row {
     pub each: Option<Nanos>,
     /// How much, before the deadline.
     pub time: Nanos,
+    /// What the largest of its owners took: `time`, unless edges were folded.
+    at_most: Nanos,
     /// The median of successful runs.
     pub typical: Option<Nanos>,
     /// Time ÷ typical, in tenths.
@@ -134,6 +136,7 @@ fn merge(request: &Request) -> Vec<Row> {
                 merged: 1,
                 each: None,
                 time,
+                at_most: time,
                 typical,
                 times_typical: typical.and_then(|typical| tenths(time, typical)),
                 culprit: culprit.is_some(),
@@ -192,6 +195,7 @@ fn edges(small: &[Row], count: usize) -> Row {
         merged: count,
         each: first.filter(|time| small.iter().all(|row| row.time == *time)),
         time: small.iter().map(|row| row.time).sum(),
+        at_most: small.iter().map(|row| row.time).max().unwrap_or_default(),
         typical: None,
         times_typical: None,
         culprit: false,
@@ -214,7 +218,11 @@ fn fold(rows: &mut Vec<Row>) -> Option<More> {
     Some(More {
         rows: folded.iter().map(|row| row.merged).sum(),
         time: folded.iter().map(|row| row.time).sum(),
-        each_at_most: folded.iter().map(|row| row.time).max().unwrap_or_default(),
+        each_at_most: folded
+            .iter()
+            .map(|row| row.at_most)
+            .max()
+            .unwrap_or_default(),
     })
 }
 

@@ -4,20 +4,20 @@
 
 mod bar;
 mod findings;
-mod glyphs;
+
 mod ledger;
-mod pen;
+
 mod rows;
 #[cfg(test)]
 mod tests;
 
 use super::Look;
+use super::glyphs::Glyph;
+use super::pen::{self, Ink, Pen};
 use crate::model::Request;
 use crate::query::number;
 use crate::query::story::{self, Piece, Sentence};
 use crate::query::waterfall::waterfall;
-use glyphs::Glyph;
-use pen::{Ink, Pen};
 
 /// Draws a request, with a line end after the last line.
 pub fn request(request: &Request, look: Look) -> String {
@@ -45,18 +45,23 @@ pub fn request(request: &Request, look: Look) -> String {
 
 /// Who, when, which trace; the trace at the right edge, or on a line of its own.
 fn title(pen: &mut Pen, request: &Request) {
-    let name = pen.text(&format!("{} {}", request.service, request.operation));
+    let name = format!("{} {}", request.service, request.operation);
     let when = number::instant(request.start);
     let trace = format!("trace {}", request.trace_id);
-    let used = pen::width(&name) + 3 + pen::width(&when);
-    pen.write(Ink::Bold, &name);
-    pen.write(Ink::Plain, "   ");
+    let width = pen.look().width;
+    let safe = pen.text(&name);
+    let used = pen::width(&safe) + 3 + pen::width(&when);
+    if used > width {
+        pen.paragraph(&name, 0, Ink::Bold);
+        pen.paragraph(&format!("{when}   {trace}"), 0, Ink::Plain);
+        return;
+    }
+    pen.write(Ink::Bold, &safe);
+    pen.pad(3);
     pen.write(Ink::Plain, &when);
-    let room = pen.look().width.saturating_sub(used);
-    if room >= trace.len() + 3 {
-        pen.pad(room - trace.len());
-    } else {
-        pen.end();
+    match width - used {
+        room if room >= trace.len() + 3 => pen.pad(room - trace.len()),
+        _ => pen.end(),
     }
     pen.write(Ink::Plain, &trace);
     pen.end();

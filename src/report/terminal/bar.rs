@@ -1,8 +1,8 @@
 //! A row's bar in character cells.
 
-use super::glyphs::Glyph;
 use crate::model::Nanos;
 use crate::query::waterfall::{Folded, Row, StretchKind};
+use crate::report::glyphs::Glyph;
 
 /// Time on an axis of cells.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,8 @@
 //! The findings, grouped by rule.
 
-use super::pen::{Ink, Pen};
 use crate::model::{Request, Severity};
 use crate::query::findings::groups;
+use crate::report::pen::{self, Ink, Pen};
 
 /// Columns before the text of a finding: the severity and a blank.
 const INDENT: usize = 6;
@@ -29,7 +29,7 @@ pub(super) fn draw(pen: &mut Pen, request: &Request) {
         pen.write(Ink::Bold, &rule);
         let place = pen.text(&group.place);
         let used = INDENT + rule.chars().count() + 2;
-        if used + super::pen::width(&place) <= pen.look().width {
+        if used + pen::width(&place) <= pen.look().width {
             pen.pad(2);
             pen.write(Ink::Plain, &place);
             pen.end();

@@ -1,10 +1,10 @@
 //! The ledger as a table with bars.
 
-use super::glyphs::Glyph;
-use super::pen::{self, Ink, Pen};
 use crate::model::{Nanos, Part, Request};
 use crate::query::ledger::{Row, ledger};
 use crate::query::number::{self, ms, ms_unit, percent};
+use crate::report::glyphs::Glyph;
+use crate::report::pen::{self, Ink, Pen};
 
 const NAME: usize = 31;
 const PART: usize = 10;
@@ -15,15 +15,21 @@ const BEFORE_BAR: usize = 2 + NAME + PART + 7 + 9 + 7 + 2;
 /// Draws the ledger.
 pub(super) fn draw(pen: &mut Pen, request: &Request) {
     let ledger = ledger(request);
-    pen.write(Ink::Bold, "Ledger");
-    pen.write(
-        Ink::Plain,
-        &format!(
-            "  every millisecond of the {} has one owner",
-            ms_unit(ledger.whole)
-        ),
+    let claim = format!(
+        "every millisecond of the {} has one owner",
+        ms_unit(ledger.whole)
     );
-    pen.end();
+    pen.write(Ink::Bold, "Ledger");
+    match pen::width(&claim) + 8 <= pen.look().width {
+        true => {
+            pen.write(Ink::Plain, &format!("  {claim}"));
+            pen.end();
+        }
+        false => {
+            pen.end();
+            pen.paragraph(&claim, 0, Ink::Plain);
+        }
+    }
     // On a narrow terminal the bars go, then the name gives.
     let width = pen.look().width;
     let bar = match width.saturating_sub(BEFORE_BAR).min(BAR) {

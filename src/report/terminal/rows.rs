@@ -1,11 +1,11 @@
 //! The waterfall: head, a line per row, legend.
 
 use super::bar::{self, Axis};
-use super::glyphs::{Glyph, LEGEND};
-use super::pen::{self, Ink, Pen};
 use crate::model::{CallKind, Nanos, Verdict};
 use crate::query::number::{self, UNKNOWN, ms, ms_unit};
 use crate::query::waterfall::{Folded, Line, Row, Sent, Waterfall, fold};
+use crate::report::glyphs::{Glyph, LEGEND};
+use crate::report::pen::{self, Ink, Pen};
 
 /// Levels of the tree that fit the name column; deeper rows print their depth.
 const LEVELS: usize = 7;

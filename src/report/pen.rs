@@ -10,7 +10,7 @@ use crate::report::{Look, visible};
 
 /// What a piece of text means, and so how it is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ink {
+pub(in crate::report) enum Ink {
     Plain,
     Bold,
     Dim,
@@ -43,12 +43,12 @@ impl Ink {
 }
 
 /// Columns that a text takes on a terminal.
-pub(super) fn width(text: &str) -> usize {
+pub(in crate::report) fn width(text: &str) -> usize {
     text.width()
 }
 
 /// Collects the drawing.
-pub(super) struct Pen {
+pub(in crate::report) struct Pen {
     look: Look,
     out: String,
     /// Blanks that are only written if something follows on their line.
@@ -57,7 +57,7 @@ pub(super) struct Pen {
 }
 
 impl Pen {
-    pub(super) fn new(look: Look) -> Self {
+    pub(in crate::report) fn new(look: Look) -> Self {
         Self {
             look,
             out: String::new(),
@@ -66,12 +66,12 @@ impl Pen {
         }
     }
 
-    pub(super) fn look(&self) -> Look {
+    pub(in crate::report) fn look(&self) -> Look {
         self.look
     }
 
     /// A text from outside, safe to write: nothing in it steers the terminal.
-    pub(super) fn text(&self, text: &str) -> String {
+    pub(in crate::report) fn text(&self, text: &str) -> String {
         let text = visible(text);
         match self.look.ascii {
             true => glyphs::ascii(&text),
@@ -79,12 +79,12 @@ impl Pen {
         }
     }
 
-    pub(super) fn glyph(&self, glyph: Glyph) -> char {
+    pub(in crate::report) fn glyph(&self, glyph: Glyph) -> char {
         glyph.char(self.look.ascii)
     }
 
     /// Writes text that is safe already: from [`Self::text`], or our own words.
-    pub(super) fn write(&mut self, ink: Ink, text: &str) {
+    pub(in crate::report) fn write(&mut self, ink: Ink, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -107,24 +107,24 @@ impl Pen {
     }
 
     /// Writes one sign.
-    pub(super) fn sign(&mut self, ink: Ink, glyph: Glyph) {
+    pub(in crate::report) fn sign(&mut self, ink: Ink, glyph: Glyph) {
         let c = self.glyph(glyph);
         self.write(ink, c.encode_utf8(&mut [0; 4]));
     }
 
     /// Leaves so many columns blank.
-    pub(super) fn pad(&mut self, columns: usize) {
+    pub(in crate::report) fn pad(&mut self, columns: usize) {
         self.owed += columns;
     }
 
     /// Ends the line.
-    pub(super) fn end(&mut self) {
+    pub(in crate::report) fn end(&mut self) {
         self.dip(Ink::Plain);
         self.owed = 0;
         self.out.push('\n');
     }
 
-    pub(super) fn finish(mut self) -> String {
+    pub(in crate::report) fn finish(mut self) -> String {
         self.dip(Ink::Plain);
         self.out
     }
@@ -147,8 +147,8 @@ impl Pen {
     }
 
     /// Writes text (made safe here) wrapped at the width, each line indented.
-    pub(super) fn paragraph(&mut self, text: &str, indent: usize, ink: Ink) {
-        let text = self.text(text);
+    pub(in crate::report) fn paragraph(&mut self, text: &str, indent: usize, ink: Ink) {
+        let text = keep_units(&self.text(text));
         let room = self.look.width.saturating_sub(indent).max(20);
         for line in wrap(&text, room) {
             self.pad(indent);
@@ -158,21 +158,21 @@ impl Pen {
     }
 
     /// Writes text to exactly so many columns, cut with a sign if it is longer.
-    pub(super) fn column(&mut self, ink: Ink, text: &str, columns: usize) {
+    pub(in crate::report) fn column(&mut self, ink: Ink, text: &str, columns: usize) {
         let text = self.cut(text, columns);
         self.write(ink, &text);
         self.pad(columns - width(&text));
     }
 
     /// Writes text to so many columns, at their right edge; longer text is cut.
-    pub(super) fn right(&mut self, ink: Ink, text: &str, columns: usize) {
+    pub(in crate::report) fn right(&mut self, ink: Ink, text: &str, columns: usize) {
         let text = self.cut(text, columns);
         self.pad(columns - width(&text));
         self.write(ink, &text);
     }
 
     /// The text, cut to so many columns.
-    pub(super) fn cut(&self, text: &str, columns: usize) -> String {
+    pub(in crate::report) fn cut(&self, text: &str, columns: usize) -> String {
         if width(text) <= columns {
             return text.to_owned();
         }
@@ -191,6 +191,25 @@ impl Pen {
         out.push(self.glyph(Glyph::Cut));
         out
     }
+}
+
+/// The text with the blanks between numbers and their units made no-break ones.
+fn keep_units(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(' ') {
+        out.push_str(before);
+        let number = before.ends_with(|c: char| c.is_ascii_digit());
+        let unit = ["ms", "s", "%"].iter().any(|unit| {
+            after
+                .strip_prefix(unit)
+                .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        });
+        out.push(if number && unit { '\u{a0}' } else { ' ' });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// Lines of at most so many columns, broken at spaces (not at no-break ones); a longer word is
@@ -243,6 +262,14 @@ mod tests {
             ["\u{4ef7}\u{683c}", "\u{4ef7}"]
         );
         assert_eq!(wrap("", 4), [""]);
+    }
+
+    #[test]
+    fn numbers_keep_their_units() {
+        assert_eq!(
+            keep_units("at 1,307 ms, 5 s or 2 % of 3 msgs"),
+            "at 1,307\u{a0}ms, 5\u{a0}s or 2\u{a0}% of 3 msgs"
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 /// A sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Glyph {
+pub(in crate::report) enum Glyph {
     Blank,
     Held,
     Dependency,
@@ -28,7 +28,7 @@ pub(super) enum Glyph {
 }
 
 impl Glyph {
-    pub(super) fn char(self, ascii: bool) -> char {
+    pub(in crate::report) fn char(self, ascii: bool) -> char {
         let (utf8, plain) = match self {
             Self::Blank => (' ', ' '),
             Self::Held => ('\u{2588}', '#'),
@@ -57,7 +57,7 @@ impl Glyph {
 }
 
 /// What the legend always says, then what it says where the sign occurs.
-pub(super) const LEGEND: [(Glyph, &str, bool); 12] = [
+pub(in crate::report) const LEGEND: [(Glyph, &str, bool); 12] = [
     (Glyph::Held, "held the clock", true),
     (Glyph::Dependency, "dependency held it", true),
     (Glyph::Beside, "ran beside", true),
@@ -73,7 +73,7 @@ pub(super) const LEGEND: [(Glyph, &str, bool); 12] = [
 ];
 
 /// The words' own signs in ASCII; anything else is escaped.
-pub(super) fn ascii(text: &str) -> String {
+pub(in crate::report) fn ascii(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,0 +1,107 @@
+//! What `trace` and `traces` share: reading the files, saying what was wrong, picking one trace.
+
+use std::path::PathBuf;
+
+use super::Exit;
+use super::printer::Printer;
+use super::progress::Progress;
+use crate::files::{self, Input};
+use crate::model::{Trace, TraceId, UnixNanos};
+use crate::otlp::Limits;
+
+/// Candidates of an ambiguous id that are named.
+const SHOWN_CANDIDATES: usize = 10;
+
+/// What the files held.
+pub(super) struct Read {
+    /// The traces, by their earliest span, then by id.
+    pub(super) traces: Vec<Trace>,
+    /// Whether all could be read.
+    pub(super) exit: Exit,
+    /// Shows how far the work has come.
+    pub(super) progress: Progress,
+}
+
+/// Reads the files. What could not be read is said on stderr, what can is kept.
+pub(super) fn read(paths: &[PathBuf], id: Option<&str>, printer: &Printer) -> anyhow::Result<Read> {
+    let inputs: Vec<Input> = paths.iter().map(Input::from_argument).collect();
+    let stdin = inputs.iter().filter(|input| **input == Input::Stdin);
+    if stdin.count() > 1 {
+        anyhow::bail!("`-` is given more than once; standard input can be read only once");
+    }
+    let mut progress = Progress::new(printer.is_watched());
+    let loaded = files::load(&inputs, &Limits::default(), &mut |done, total| {
+        progress.read(done, total);
+    });
+    progress.analyse(loaded.traces.len());
+    for problem in &loaded.problems {
+        printer.say(&problem.to_string());
+    }
+    for skipped in &loaded.skipped {
+        printer.say(&skipped.to_string());
+    }
+    if loaded.replaced_ids > 0 {
+        let count = loaded.replaced_ids;
+        printer.say(&format!(
+            "note: the ids of {count} spans are not hexadecimal; ids were made from them"
+        ));
+    }
+    let mut traces = loaded.traces;
+    if let Some(prefix) = id {
+        traces = pick(traces, prefix, loaded.problems.is_empty())?;
+    }
+    traces.sort_by_cached_key(|trace| (first_start(trace), trace.id));
+    Ok(Read {
+        traces,
+        exit: match loaded.problems.is_empty() {
+            true => Exit::Done,
+            false => Exit::Partial,
+        },
+        progress,
+    })
+}
+
+fn first_start(trace: &Trace) -> UnixNanos {
+    let starts = trace.spans.iter().map(|span| span.start);
+    starts.min().unwrap_or_default()
+}
+
+/// The one trace whose id begins with `prefix`.
+fn pick(traces: Vec<Trace>, prefix: &str, all_read: bool) -> anyhow::Result<Vec<Trace>> {
+    let total = traces.len();
+    let found: Vec<Trace> = traces
+        .into_iter()
+        .filter(|trace| trace.id.to_string().starts_with(prefix))
+        .collect();
+    match found.len() {
+        1 => Ok(found),
+        0 => {
+            let among = match (total, all_read) {
+                (0, _) => "there are no traces".to_owned(),
+                (1, true) => "there is 1 trace".to_owned(),
+                (n, true) => format!("there are {n} traces"),
+                (n, false) => format!("{n} could be read"),
+            };
+            anyhow::bail!("no trace id begins with `{prefix}`; {among}")
+        }
+        _ => {
+            let mut ids: Vec<TraceId> = found.iter().map(|trace| trace.id).collect();
+            ids.sort();
+            anyhow::bail!("{}", ambiguous(prefix, &ids))
+        }
+    }
+}
+
+fn ambiguous(prefix: &str, ids: &[TraceId]) -> String {
+    let mut text = format!(
+        "{} trace ids begin with `{prefix}`; give more digits:",
+        ids.len()
+    );
+    for id in ids.iter().take(SHOWN_CANDIDATES) {
+        text.push_str(&format!("\n  {id}"));
+    }
+    if let Some(more) = ids.len().checked_sub(SHOWN_CANDIDATES).filter(|n| *n > 0) {
+        text.push_str(&format!("\n  and {more} more"));
+    }
+    text
+}

@@ -1,0 +1,321 @@
+//! Requests as a table, a line each.
+
+use super::glyphs;
+use super::pen::{self, Ink, Pen};
+use super::{Look, visible};
+use crate::model::{Nanos, Outcome, Part, Request};
+use crate::query::ledger;
+use crate::query::number::{self, ms, ms_or_unknown, percent};
+
+/// Columns of text, which give way when the width is short.
+const TEXTS: usize = 4;
+/// Columns of numbers and of words of known length, which do not.
+const FIXED: usize = 7;
+/// A column of text is never narrower.
+const LEAST: usize = 7;
+
+/// A request's cells, as they will be printed but for their widths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    day: String,
+    clock: String,
+    trace: String,
+    outcome: Outcome,
+    budget: String,
+    elapsed: String,
+    wasted: String,
+    is_wasted: bool,
+    share: String,
+    service: String,
+    operation: String,
+    surfaced: String,
+    culprit: String,
+}
+
+/// Makes a request's cells.
+pub fn row(request: &Request) -> Row {
+    let when = number::instant(request.start);
+    let (day, clock) = when.split_once(' ').unwrap_or(("", when.as_str()));
+    let (culprit, share) = match &request.culprit {
+        Some(culprit) => {
+            let to = culprit.to.as_ref();
+            let name = match culprit.part {
+                Part::Local => culprit.service.to_string(),
+                part => ledger::name(&culprit.service, &culprit.operation, part, to, true),
+            };
+            (name, percent(culprit.share.0, culprit.share.1))
+        }
+        None => (String::new(), String::new()),
+    };
+    Row {
+        day: day.to_owned(),
+        clock: clock.trim_end_matches(" UTC").to_owned(),
+        trace: request.trace_id.to_string(),
+        outcome: request.outcome,
+        budget: ms_or_unknown(request.budget),
+        elapsed: ms(request.elapsed),
+        wasted: ms(request.wasted),
+        is_wasted: request.wasted > Nanos::ZERO,
+        share,
+        service: request.service.to_string(),
+        operation: request.operation.to_string(),
+        surfaced: request
+            .surfaced
+            .as_ref()
+            .map_or_else(String::new, |surfaced| surfaced.service.to_string()),
+        culprit,
+    }
+}
+
+/// The table's lines without line ends: a head, then one for each row.
+pub fn lines<'a>(
+    rows: impl Iterator<Item = &'a Row> + Clone,
+    look: Look,
+) -> impl Iterator<Item = String> {
+    let layout = Layout::of(rows.clone(), look);
+    let head = layout.head(look);
+    std::iter::once(head).chain(rows.map(move |row| layout.line(row, look)))
+}
+
+/// Which day is said once, and how wide each column is.
+struct Layout {
+    /// The day, if all rows have the same.
+    day: Option<String>,
+    /// Digits that tell the trace ids apart, and that `--id` takes.
+    digits: usize,
+    gap: usize,
+    texts: [usize; TEXTS],
+    fixed: [usize; FIXED],
+}
+
+impl Layout {
+    fn of<'a>(rows: impl Iterator<Item = &'a Row> + Clone, look: Look) -> Self {
+        let mut days = rows.clone().map(|row| row.day.as_str());
+        let first = days.next();
+        let day = first.filter(|first| days.all(|day| day == *first));
+        let mut layout = Self {
+            day: day.map(str::to_owned),
+            digits: digits(rows.clone()),
+            gap: if look.width >= 120 { 2 } else { 1 },
+            texts: [0; TEXTS],
+            fixed: [0; FIXED],
+        };
+        let [texts, fixed] = [layout.text_heads().to_vec(), layout.fixed_heads()];
+        let widen = |columns: &mut [usize], cells: &[String]| {
+            for (column, cell) in columns.iter_mut().zip(cells) {
+                *column = (*column).max(pen::width(&safe(cell, look)));
+            }
+        };
+        let heads = |words: Vec<String>| words;
+        widen(&mut layout.texts, &heads(texts));
+        widen(&mut layout.fixed, &heads(fixed));
+        for row in rows {
+            let fixed = layout.fixed_cells(row);
+            widen(&mut layout.texts, &texts_of(row));
+            widen(&mut layout.fixed, &fixed);
+        }
+        let taken: usize = layout.fixed.iter().sum::<usize>() + layout.gap * (TEXTS + FIXED - 1);
+        shrink(&mut layout.texts, look.width.saturating_sub(taken));
+        layout
+    }
+
+    fn text_heads(&self) -> [String; TEXTS] {
+        ["service", "operation", "surfaced", "culprit"].map(str::to_owned)
+    }
+
+    fn fixed_heads(&self) -> Vec<String> {
+        let when = match &self.day {
+            Some(day) => format!("{day} UTC"),
+            None => "UTC".to_owned(),
+        };
+        let rest = ["trace", "budget", "elapsed", "outcome", "share", "wasted"];
+        std::iter::once(when)
+            .chain(rest.map(str::to_owned))
+            .collect()
+    }
+
+    fn fixed_cells(&self, row: &Row) -> Vec<String> {
+        let when = match self.day {
+            Some(_) => row.clock.clone(),
+            None => format!("{} {}", row.day, row.clock),
+        };
+        vec![
+            when,
+            row.trace.chars().take(self.digits).collect(),
+            row.budget.clone(),
+            row.elapsed.clone(),
+            words(row.outcome),
+            row.share.clone(),
+            row.wasted.clone(),
+        ]
+    }
+
+    fn head(&self, look: Look) -> String {
+        let fixed = self.fixed_heads();
+        let texts = self.text_heads();
+        self.draw(look, &fixed, &texts, |_| Ink::Dim)
+    }
+
+    fn line(&self, row: &Row, look: Look) -> String {
+        let outcome = match row.outcome {
+            Outcome::Missed => Ink::BoldRed,
+            Outcome::Failed => Ink::Bold,
+            Outcome::Cancelled => Ink::Yellow,
+            Outcome::NoBudget | Outcome::Met => Ink::Dim,
+        };
+        let wasted = if row.is_wasted { Ink::Red } else { Ink::Dim };
+        self.draw(
+            look,
+            &self.fixed_cells(row),
+            &texts_of(row),
+            |column| match column {
+                Column::Outcome => outcome,
+                Column::Wasted => wasted,
+                Column::Service => Ink::Bold,
+                Column::Other => Ink::Plain,
+            },
+        )
+    }
+
+    fn draw(
+        &self,
+        look: Look,
+        fixed: &[String],
+        texts: &[String; TEXTS],
+        ink: impl Fn(Column) -> Ink,
+    ) -> String {
+        let mut pen = Pen::new(look);
+        let [when, trace, budget, elapsed, outcome, share, wasted] = fixed else {
+            return String::new();
+        };
+        let [service, operation, surfaced, culprit] = texts;
+        let f = self.fixed;
+        let t = self.texts;
+        // Where a call does not fit, its far end says more than its near one.
+        let far_end = culprit
+            .find(" \u{2192} ")
+            .and_then(|at| culprit.get(at + 1..))
+            .filter(|_| pen::width(&pen.text(culprit)) > t[3])
+            .map(str::to_owned);
+        let culprit = far_end.as_ref().unwrap_or(culprit);
+        let cells = [
+            (when, f[0], false, Column::Other),
+            (trace, f[1], false, Column::Other),
+            (service, t[0], false, Column::Service),
+            (operation, t[1], false, Column::Other),
+            (budget, f[2], true, Column::Other),
+            (elapsed, f[3], true, Column::Other),
+            (outcome, f[4], false, Column::Outcome),
+            (surfaced, t[2], false, Column::Other),
+            (share, f[5], true, Column::Other),
+            (culprit, t[3], false, Column::Other),
+            (wasted, f[6], true, Column::Wasted),
+        ];
+        for (index, (text, width, right, column)) in cells.into_iter().enumerate() {
+            if index > 0 {
+                pen.pad(self.gap);
+            }
+            let text = pen.text(text);
+            match right {
+                true => pen.right(ink(column), &text, width),
+                false => pen.column(ink(column), &text, width),
+            }
+        }
+        pen.finish()
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Column {
+    Service,
+    Outcome,
+    Wasted,
+    Other,
+}
+
+fn words(outcome: Outcome) -> String {
+    outcome.as_str().replace('_', " ")
+}
+
+fn texts_of(row: &Row) -> [String; TEXTS] {
+    [&row.service, &row.operation, &row.surfaced, &row.culprit].map(Clone::clone)
+}
+
+fn safe(text: &str, look: Look) -> String {
+    match look.ascii {
+        true => glyphs::ascii(&visible(text)),
+        false => visible(text).into_owned(),
+    }
+}
+
+/// How many hex digits tell the trace ids apart: 4 at least, 12 at most.
+fn digits<'a>(rows: impl Iterator<Item = &'a Row>) -> usize {
+    let mut ids: Vec<&str> = rows.map(|row| row.trace.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.windows(2)
+        .map(|pair| {
+            let same = |(a, b): &(char, char)| a == b;
+            1 + pair[0]
+                .chars()
+                .zip(pair[1].chars())
+                .take_while(same)
+                .count()
+        })
+        .fold(4, usize::max)
+        .min(12)
+}
+
+/// Takes columns from the widest until they fit.
+fn shrink(columns: &mut [usize; TEXTS], room: usize) {
+    while columns.iter().sum::<usize>() > room {
+        let Some(widest) = columns.iter_mut().max() else {
+            return;
+        };
+        if *widest <= LEAST {
+            return;
+        }
+        *widest -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::UnixNanos;
+    use crate::query::fixtures::{chain, fan_out, ms};
+
+    fn drawn(requests: &[Request], width: usize, ascii: bool) -> String {
+        let rows: Vec<_> = requests.iter().map(row).collect();
+        let look = Look {
+            color: false,
+            ascii,
+            width,
+        };
+        lines(rows.iter(), look).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn a_request_is_a_line() {
+        let mut met = chain();
+        (met.culprit, met.surfaced, met.budget) = (None, None, None);
+        (met.outcome, met.wasted) = (Outcome::NoBudget, ms(0));
+        insta::assert_snapshot!(drawn(&[chain(), fan_out(), met], 100, false));
+    }
+
+    #[test]
+    fn lines_fit_the_width_whatever_the_names_are() {
+        let mut hostile = chain();
+        hostile.service = "\x1b[31m\u{4ef7}\u{683c}\n".repeat(30).into();
+        hostile.start = UnixNanos(0);
+        for (width, ascii) in [(100, false), (100, true), (140, false)] {
+            let drawn = drawn(&[hostile.clone(), chain()], width, ascii);
+            assert!(!drawn.contains('\x1b'));
+            assert_eq!(drawn.lines().count(), 3);
+            for line in drawn.lines() {
+                assert!(pen::width(line) <= width, "{line}");
+            }
+            assert!(!ascii || drawn.is_ascii());
+        }
+    }
+}
