@@ -8,7 +8,6 @@ mod args;
 mod input;
 mod printer;
 mod progress;
-mod samples;
 mod serve;
 mod trace;
 mod traces;

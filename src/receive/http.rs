@@ -251,17 +251,17 @@ mod tests {
 
     use super::*;
 
-    fn headers(name: HeaderName, values: &[&[u8]]) -> HeaderMap {
+    fn headers(name: &HeaderName, values: &[&[u8]]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for value in values {
-            headers.append(&name, HeaderValue::from_bytes(value).unwrap());
+            headers.append(name, HeaderValue::from_bytes(value).unwrap());
         }
         headers
     }
 
     #[test]
     fn a_content_type_is_read_in_any_case_and_with_parameters() {
-        let read = |value: &[u8]| format(&headers(CONTENT_TYPE, &[value]));
+        let read = |value: &[u8]| format(&headers(&CONTENT_TYPE, &[value]));
         assert_eq!(read(b"application/json"), Some(Format::Json));
         assert_eq!(
             read(b"Application/JSON ; charset=UTF-8"),
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn one_compression_is_undone_and_no_other() {
-        let read = |values: &[&[u8]]| encoding(&headers(CONTENT_ENCODING, values));
+        let read = |values: &[&[u8]]| encoding(&headers(&CONTENT_ENCODING, values));
         assert_eq!(read(&[]), Some(Encoding::Identity));
         assert_eq!(read(&[b"identity"]), Some(Encoding::Identity));
         assert_eq!(read(&[b"GZIP"]), Some(Encoding::Gzip));
@@ -290,7 +290,7 @@ mod tests {
     fn only_listed_origins_may_export() {
         let from = |origin: &str, allowed: &[&str]| {
             let allowed: Vec<String> = allowed.iter().map(|&o| o.to_owned()).collect();
-            allowed_origin(&headers(ORIGIN, &[origin.as_bytes()]), &allowed).is_some()
+            allowed_origin(&headers(&ORIGIN, &[origin.as_bytes()]), &allowed).is_some()
         };
         assert!(from("https://shop.example", &["https://shop.example"]));
         assert!(from("https://shop.example", &["*"]));

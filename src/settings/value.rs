@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(parse_bytes("17 boxes"), None);
         assert_eq!(parse_bytes("18446744073709551615GiB"), None);
         assert_eq!(parse_duration("500ms"), Some(Duration::from_millis(500)));
-        assert_eq!(parse_duration("2m"), Some(Duration::from_secs(120)));
+        assert_eq!(parse_duration("2m"), Some(Duration::from_mins(2)));
         assert_eq!(parse_duration("10"), None);
         assert_eq!(parse_duration("999999h"), None);
     }

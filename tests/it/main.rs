@@ -12,5 +12,6 @@ mod ingest;
 mod readme;
 mod receive;
 mod samples;
+mod serve;
 mod spans;
 mod store;

@@ -130,6 +130,8 @@ async fn post(
     send(receiver, request.body(body.into()).unwrap()).await
 }
 
+type Pack = fn(&[u8]) -> Vec<u8>;
+
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(bytes).unwrap();
@@ -205,13 +207,13 @@ fn metrics() -> ExportMetricsServiceRequest {
 async fn good_exports_are_answered_in_their_encoding_with_nothing_to_report() {
     let proto = request().encode_to_vec();
     let json = traces_to_json(&[span(1, 1, None), span(1, 2, Some(1))]).into_bytes();
-    let identity = |bytes: &[u8]| bytes.to_vec();
-    let packings: [(&str, &dyn Fn(&[u8]) -> Vec<u8>); 5] = [
-        ("", &identity),
-        ("identity", &identity),
-        ("gzip", &gzip),
-        ("GZip", &gzip),
-        ("zstd", &zstd),
+    let identity: Pack = <[u8]>::to_vec;
+    let packings: [(&str, Pack); 5] = [
+        ("", identity),
+        ("identity", identity),
+        ("gzip", gzip),
+        ("GZip", gzip),
+        ("zstd", zstd),
     ];
     let kinds = [
         (PROTO, &proto, PROTO),
@@ -282,6 +284,9 @@ async fn one_bad_span_costs_itself_alone_and_is_told() {
     );
 }
 
+/// Path, content type, content encoding, body; HTTP status and code.
+type Case<'a> = (&'a str, &'a str, &'a str, &'a [u8], u16, i32);
+
 #[tokio::test]
 async fn what_is_no_export_is_refused_with_a_status_that_says_why() {
     let good = request().encode_to_vec();
@@ -291,7 +296,7 @@ async fn what_is_no_export_is_refused_with_a_status_that_says_why() {
     let large = vec![0x0a; CAP + 1];
     let bomb = gzip(&vec![0; 40 << 20]);
     let zbomb = zstd(&vec![0; 40 << 20]);
-    let cases: &[(&str, &str, &str, &[u8], u16, i32)] = &[
+    let cases: &[Case<'_>] = &[
         ("/v1/traces", PROTO, "", b"\xff\xff\xff", 400, 3),
         ("/v1/traces", JSON, "", b"{\"resourceSpans\": [", 400, 3),
         ("/v1/traces", JSON, "", b"", 400, 3),
@@ -405,7 +410,7 @@ async fn metrics_are_rejected_in_all_politeness() {
 #[tokio::test]
 async fn listed_origins_may_export_from_a_browser_and_no_others() {
     let (receiver, _ingest) = receiver_of(100, |c| {
-        c.cors_origins = vec!["https://shop.example".into()]
+        c.cors_origins = vec!["https://shop.example".into()];
     });
     let ask = |origin: &str| {
         Request::builder()

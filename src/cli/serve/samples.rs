@@ -11,7 +11,7 @@ macro_rules! samples {
     ($($name:literal,)*) => {
         /// File names and contents, in order.
         const SAMPLES: &[(&str, &str)] = &[
-            $(($name, include_str!(concat!("../../sample-traces/", $name))),)*
+            $(($name, include_str!(concat!("../../../sample-traces/", $name))),)*
         ];
     };
 }
@@ -99,8 +99,9 @@ mod tests {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/sample-traces");
         let files: BTreeSet<String> = std::fs::read_dir(folder)
             .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .filter(|name| name.ends_with(".json"))
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|ext| ext == "json"))
+            .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
             .collect();
         let listed: BTreeSet<String> = SAMPLES.iter().map(|(n, _)| (*n).to_owned()).collect();
         assert_eq!(files, listed);

@@ -1,0 +1,250 @@
+//! `dwindle serve`: the receivers, the assembly and the pages in one process.
+
+mod args;
+mod samples;
+mod signals;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+pub use args::ServeArgs;
+
+use self::signals::Signals;
+use super::{Exit, Printer};
+use crate::budget::Policy;
+use crate::ingest::{self, Ingest};
+use crate::model::{Nanos, UnixNanos};
+use crate::otlp::Limits;
+use crate::receive::{self, Connections, Receiver};
+use crate::settings::{self, Settings};
+use crate::store::Memory;
+use crate::telemetry::{Telemetry, clock};
+use crate::web;
+
+/// How long pages may take to finish once everything else has stopped.
+const PAGES_DRAIN: Duration = Duration::from_secs(1);
+
+/// Runs the server until it is told to stop.
+pub(super) fn run(args: &ServeArgs, printer: &mut Printer) -> anyhow::Result<Exit> {
+    let settings = settings::resolve(&|name| args.get(name), &settings::environment)?;
+    start_log()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the server's threads")?;
+    let result = runtime.block_on(serve(&settings, printer));
+    // What still runs then did not end in its time.
+    runtime.shutdown_background();
+    result
+}
+
+async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
+    let sockets = Sockets::bind(settings).await?;
+    let telemetry = Arc::new(Telemetry::new());
+    let memory = Arc::new(Memory::with_ceilings(
+        size(*settings.max_requests),
+        size(*settings.max_kept_bytes),
+    ));
+    let policy = Policy::default();
+    let mut samples = 0;
+    if !*settings.no_samples {
+        samples = samples::load(&memory, &policy, UnixNanos(clock::unix_nanos()));
+    }
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let ingest = Ingest::start(
+        assembly(settings),
+        policy,
+        Arc::clone(&memory),
+        Arc::clone(&telemetry),
+        || Nanos(clock::monotonic_nanos()),
+        threads,
+    );
+    let ingest = Arc::new(ingest.context("cannot start the analysis threads")?);
+    let receiver = Receiver::new(Arc::clone(&ingest), intake(settings, threads));
+    let pages = web::router(web::State {
+        memory,
+        telemetry: Arc::clone(&telemetry),
+        grpc_addr: sockets.grpc_addr.clone(),
+        http_addr: sockets.http_addr.clone(),
+        web_addr: sockets.web_addr.clone(),
+    });
+
+    let mut signals = Signals::new()?;
+    sockets.announce(printer, samples);
+    let running = Running::start(sockets, &receiver, pages, settings);
+    telemetry.set_ready(true);
+    signals.next().await;
+    telemetry.set_ready(false);
+    printer.say("stopping; another signal stops at once");
+    tokio::select! {
+        lost = running.stop(ingest, *settings.drain_timeout) => match lost? {
+            0 => Ok(Exit::Done),
+            lost => {
+                printer.say(&format!("{lost} spans were not analysed in time"));
+                Ok(Exit::Partial)
+            }
+        },
+        () = signals.next() => {
+            printer.say("stopped at once; spans may be lost");
+            Ok(Exit::Partial)
+        }
+    }
+}
+
+/// The three ports, bound before anything else starts, and where each came to be: that differs
+/// from what was asked for with port 0 or a host name.
+struct Sockets {
+    grpc: TcpListener,
+    http: TcpListener,
+    web: TcpListener,
+    grpc_addr: String,
+    http_addr: String,
+    web_addr: String,
+}
+
+impl Sockets {
+    async fn bind(settings: &Settings) -> anyhow::Result<Self> {
+        let grpc = bind(&settings.grpc_addr, "OTLP/gRPC", "grpc_addr").await?;
+        let http = bind(&settings.http_addr, "OTLP/HTTP", "http_addr").await?;
+        let web = bind(&settings.web_addr, "the pages", "web_addr").await?;
+        let address = |listener: &TcpListener| -> anyhow::Result<String> {
+            let address = listener.local_addr();
+            Ok(address.context("a listener has no address")?.to_string())
+        };
+        Ok(Self {
+            grpc_addr: address(&grpc)?,
+            http_addr: address(&http)?,
+            web_addr: address(&web)?,
+            grpc,
+            http,
+            web,
+        })
+    }
+
+    fn announce(&self, printer: &Printer, samples: usize) {
+        printer.say(&format!("dashboard  http://{}/", self.web_addr));
+        printer.say(&format!("OTLP/gRPC  http://{}", self.grpc_addr));
+        printer.say(&format!("OTLP/HTTP  http://{}/v1/traces", self.http_addr));
+        if samples > 0 {
+            printer.say(&format!(
+                "{samples} sample requests are shown until the first span comes; \
+                 --no-samples starts empty"
+            ));
+        }
+    }
+}
+
+/// What serves.
+struct Running {
+    stop_receivers: watch::Sender<bool>,
+    stop_pages: watch::Sender<bool>,
+    receivers: [JoinHandle<()>; 2],
+    pages: JoinHandle<()>,
+}
+
+impl Running {
+    fn start(
+        sockets: Sockets,
+        receiver: &Arc<Receiver>,
+        pages: axum::Router,
+        settings: &Settings,
+    ) -> Self {
+        let (stop_receivers, stopping) = watch::channel(false);
+        let (stop_pages, pages_stopping) = watch::channel(false);
+        let connections = |drain_timeout| Connections {
+            max: size(*settings.max_connections),
+            header_timeout: Duration::from_mins(1),
+            drain_timeout,
+        };
+        let half = *settings.drain_timeout / 2;
+        let start = |listener, router| {
+            let serving = receive::serve(listener, router, connections(half), stopping.clone());
+            tokio::spawn(serving)
+        };
+        let receivers = [
+            start(sockets.grpc, receiver.grpc()),
+            start(sockets.http, receiver.http()),
+        ];
+        let pages = receive::serve(sockets.web, pages, connections(PAGES_DRAIN), pages_stopping);
+        Self {
+            stop_receivers,
+            stop_pages,
+            receivers,
+            pages: tokio::spawn(pages),
+        }
+    }
+
+    /// Stops accepting and lets open exports finish, then analyses what came, then ends the
+    /// pages; all that within `within` and a second. Returns how many spans were lost.
+    async fn stop(self, ingest: Arc<Ingest>, within: Duration) -> anyhow::Result<u64> {
+        self.stop_receivers.send_replace(true);
+        for receiver in self.receivers {
+            receiver.await.context("a receiver failed")?;
+        }
+        let closing = tokio::task::spawn_blocking(move || ingest.close(within / 2));
+        let lost = closing.await.context("the assembly failed")?;
+        self.stop_pages.send_replace(true);
+        self.pages.await.context("the pages failed")?;
+        Ok(lost)
+    }
+}
+
+async fn bind(addr: &str, what: &str, setting: &str) -> anyhow::Result<TcpListener> {
+    let flag = settings::flag_name(setting);
+    TcpListener::bind(addr).await.with_context(|| {
+        format!("cannot listen on `{addr}` for {what}; choose another address with {flag}")
+    })
+}
+
+fn assembly(settings: &Settings) -> ingest::Config {
+    ingest::Config {
+        quiet: nanos(*settings.quiet),
+        quiet_incomplete: nanos(*settings.quiet_incomplete),
+        longest: nanos(*settings.longest),
+        max_traces: size(*settings.max_open_traces),
+        max_spans: size(*settings.max_open_spans),
+        max_bytes: size(*settings.max_open_bytes),
+        max_trace_spans: size(*settings.max_trace_spans),
+        ..ingest::Config::default()
+    }
+}
+
+fn intake(settings: &Settings, threads: usize) -> receive::Config {
+    receive::Config {
+        limits: Limits {
+            max_message_bytes: size(*settings.max_message_bytes),
+            ..Limits::default()
+        },
+        max_inflight_bytes: size(*settings.max_inflight_bytes),
+        body_timeout: *settings.body_timeout,
+        threads,
+        cors_origins: settings.cors_origins.value.clone(),
+    }
+}
+
+fn nanos(duration: Duration) -> Nanos {
+    Nanos(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+}
+
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// Logs go to stderr; `DWINDLE_LOG` says which (`info`, `dwindle=debug`).
+fn start_log() -> anyhow::Result<()> {
+    let filter = settings::environment(&settings::variable("log"));
+    let filter = filter.as_deref().unwrap_or("warn");
+    let filter = tracing_subscriber::EnvFilter::try_new(filter)
+        .with_context(|| format!("DWINDLE_LOG: `{filter}` is not a filter such as `info`"))?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .try_init()
+        .map_err(|error| anyhow::anyhow!("cannot start the log: {error}"))
+}

@@ -1,0 +1,275 @@
+//! The real command, from its first line on stderr to its exit code.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use dwindle::otlp::{traces_to_json, traces_to_proto};
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
+use prost::Message as _;
+use tonic::codec::CompressionEncoding;
+
+use crate::spans::{span, trace_id};
+use crate::support;
+
+/// A running `dwindle serve` on ports that were free; killed when dropped.
+struct Server {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    grpc: String,
+    http: SocketAddr,
+    web: SocketAddr,
+}
+
+impl Server {
+    fn start(options: &[&str]) -> Self {
+        let mut command = support::dwindle();
+        command.args(["serve", "--grpc-addr", "127.0.0.1:0"]);
+        command.args(["--http-addr", "127.0.0.1:0"]);
+        command.env("DWINDLE_WEB_ADDR", "127.0.0.1:0");
+        command.env("DWINDLE_QUIET", "50ms").args(options);
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = |begins: &str| {
+            let mut line = String::new();
+            stderr.read_line(&mut line).unwrap();
+            let url = line.strip_prefix(begins);
+            let url = url.unwrap_or_else(|| panic!("`{begins}` expected: {line}"));
+            url.trim().trim_start_matches("http://").to_owned()
+        };
+        let web = line("dashboard  ");
+        let grpc = line("OTLP/gRPC  ");
+        let http = line("OTLP/HTTP  ");
+        Self {
+            child,
+            stderr,
+            grpc: format!("http://{grpc}"),
+            http: http.trim_end_matches("/v1/traces").parse().unwrap(),
+            web: web.trim_end_matches('/').parse().unwrap(),
+        }
+    }
+
+    fn get(&self, path: &str) -> (u16, String) {
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n", self.web);
+        talk(self.web, &head, b"")
+    }
+
+    fn requests(&self) -> Vec<serde_json::Value> {
+        let (status, body) = self.get("/api/v1/requests");
+        assert_eq!(status, 200);
+        let page: serde_json::Value = serde_json::from_str(&body).unwrap();
+        page["requests"].as_array().unwrap().clone()
+    }
+
+    /// The requests of a trace, once there are some.
+    fn trace(&self, id: &str) -> serde_json::Value {
+        eventually("the trace", || {
+            let (status, body) = self.get(&format!("/api/v1/traces/{id}"));
+            (status == 200).then(|| serde_json::from_str(&body).unwrap())
+        })
+    }
+
+    fn export(&self, kind: &str, body: &[u8]) -> (u16, String) {
+        let length = body.len();
+        let head = format!(
+            "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n"
+        );
+        talk(self.http, &head, body)
+    }
+
+    /// Asks it to stop; its exit code and what it said last.
+    fn stop(mut self, signal: &str) -> (Option<i32>, String) {
+        let pid = self.child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args([signal, &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let mut rest = String::new();
+        self.stderr.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), rest)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// One HTTP/1.1 exchange: the status and the body.
+fn talk(address: SocketAddr, head: &str, body: &[u8]) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(b"Connection: close\r\n\r\n").unwrap();
+    stream.write_all(body).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    (status, body.to_owned())
+}
+
+fn eventually<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(found) = find() {
+            return found;
+        }
+        assert!(Instant::now() < until, "never came: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn what_is_sent_over_grpc_and_http_is_read_back_from_the_api() {
+    let server = Server::start(&["--no-samples"]);
+    assert_eq!(server.requests().len(), 0);
+    let chain = |trace| vec![span(trace, 1, None), span(trace, 2, Some(1))];
+
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = TraceServiceClient::connect(server.grpc.clone())
+            .await
+            .unwrap();
+        let mut client = client.send_compressed(CompressionEncoding::Gzip);
+        let response = client.export(traces_to_proto(&chain(1))).await.unwrap();
+        assert_eq!(response.into_inner().partial_success, None);
+    });
+    let proto = traces_to_proto(&chain(2)).encode_to_vec();
+    let (status, body) = server.export("application/x-protobuf", &proto);
+    assert_eq!((status, body.as_str()), (200, ""));
+    let json = traces_to_json(&chain(3));
+    let (status, body) = server.export("application/json", json.as_bytes());
+    assert_eq!((status, body.as_str()), (200, "{}"));
+
+    for trace in 1..=3 {
+        let id = trace_id(trace).to_string();
+        let requests = server.trace(&id);
+        assert_eq!(requests[0]["trace_id"], id.as_str());
+        assert_eq!(requests[0]["spans"], 2);
+        assert_eq!(requests[0]["service"], "shop");
+        assert_eq!(requests[0]["revision"], 1);
+    }
+    assert_eq!(server.requests().len(), 3);
+    let (status, metrics) = server.get("/metrics");
+    assert_eq!(status, 200);
+    for line in [
+        "dwindle_spans_received_total 6",
+        "dwindle_spans_stored_total 6",
+        "dwindle_spans_open 0",
+        "dwindle_requests_held 3",
+        "dwindle_exports_total{protocol=\"grpc\",signal=\"traces\",code=\"0\"} 1",
+        "dwindle_exports_total{protocol=\"http\",signal=\"traces\",code=\"200\"} 2",
+    ] {
+        assert!(metrics.lines().any(|l| l == line), "{line}\n{metrics}");
+    }
+}
+
+#[test]
+fn samples_are_shown_until_the_first_real_span() {
+    let server = Server::start(&[]);
+    assert!(server.requests().len() >= support::samples().len());
+    let (_, metrics) = server.get("/metrics");
+    assert!(
+        metrics.contains("\ndwindle_spans_stored_total 0\n"),
+        "{metrics}"
+    );
+    let json = traces_to_json(&[span(1, 1, None)]);
+    assert_eq!(server.export("application/json", json.as_bytes()).0, 200);
+    let left: Vec<_> = server.requests();
+    assert!(left.len() <= 1, "{left:?}");
+    server.trace(&trace_id(1).to_string());
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_signal_ends_it_with_everything_analysed() {
+    for signal in ["-TERM", "-INT"] {
+        let server = Server::start(&["--no-samples", "--quiet", "60s"]);
+        let json = traces_to_json(&[span(1, 1, None)]);
+        assert_eq!(server.export("application/json", json.as_bytes()).0, 200);
+        let (status, _) = server.get("/readyz");
+        assert_eq!(status, 200);
+        // An idle connection keeps nobody waiting.
+        let _idle = TcpStream::connect(server.http).unwrap();
+        let (code, said) = server.stop(signal);
+        assert_eq!(code, Some(0), "{signal}: {said}");
+        assert!(!said.contains("not analysed"), "{said}");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_named_with_the_flag_that_changes_it() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for (flag, others) in [
+        ("--grpc-addr", ["--http-addr", "--web-addr"]),
+        ("--http-addr", ["--grpc-addr", "--web-addr"]),
+        ("--web-addr", ["--grpc-addr", "--http-addr"]),
+    ] {
+        let [one, two] = others;
+        let free = "127.0.0.1:0";
+        let output = support::run(&["serve", flag, &address, one, free, two, free]);
+        assert_eq!(output.status.code(), Some(2), "{flag}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(&format!("`{address}`")), "{said}");
+        assert!(said.contains(flag), "{said}");
+        assert_eq!(output.stdout, b"");
+    }
+}
+
+#[test]
+fn a_setting_that_makes_no_sense_is_refused_by_name() {
+    let output = support::run(&["serve", "--quiet", "soon"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "error: --quiet: `soon` is not a duration such as 500ms, 10s or 2m\n"
+    );
+    let mut command = support::dwindle();
+    let output = command
+        .arg("serve")
+        .env("DWINDLE_GRPC_ADDR", "4317")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.starts_with("error: DWINDLE_GRPC_ADDR: `4317` is not"),
+        "{said}"
+    );
+}
+
+#[test]
+fn every_setting_has_a_flag_of_its_name() {
+    let help = String::from_utf8(support::run(&["serve", "--help"]).stdout).unwrap();
+    let mut asked = std::cell::RefCell::new(Vec::new());
+    dwindle::settings::resolve(
+        &|name| {
+            asked.borrow_mut().push(name.to_owned());
+            None
+        },
+        &|_| None,
+    )
+    .unwrap();
+    assert!(asked.get_mut().len() > 10);
+    for name in asked.get_mut() {
+        let flag = dwindle::settings::flag_name(name);
+        assert!(help.contains(&flag), "{flag}");
+        let value = match name.as_str() {
+            "no_samples" => continue,
+            _ => "\u{1}",
+        };
+        let output = support::run(&["serve", &flag, value]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(&format!("{flag}: ")), "{said}");
+    }
+}
