@@ -99,10 +99,17 @@ fn what_happened(request: &Request) -> String {
             format!("Met its {total} deadline with {} left.", ms_unit(left))
         }
         Outcome::Met => format!("Met its {total} deadline with nothing left."),
-        Outcome::Missed if early => format!(
-            "A timeout ended it after {elapsed}, with {} of its {total} unspent.",
-            ms_unit(left)
-        ),
+        Outcome::Missed if early => {
+            let root = request.hops.first().map(|hop| hop.verdict);
+            let what = match root {
+                Some(Verdict::TimedOutEarly) => "A timeout ended it",
+                _ => "Failed by deadline",
+            };
+            format!(
+                "{what} after {elapsed}, with {} of its {total} unspent.",
+                ms_unit(left)
+            )
+        }
         Outcome::Missed if inferred => {
             format!("Timed out after {elapsed}; the deadline is inferred from that.")
         }
@@ -449,6 +456,15 @@ mod tests {
         );
         assert_eq!(
             told(Outcome::Missed, Some(1000), 300),
+            "Failed by deadline after 300 ms, with 700 ms of its 1,000 ms unspent."
+        );
+        let early = head(|request| {
+            request.hops[0].verdict = Verdict::TimedOutEarly;
+            (request.elapsed, request.culprit) = (ms(300), None);
+            request.ledger.clear();
+        });
+        assert_eq!(
+            early,
             "A timeout ended it after 300 ms, with 700 ms of its 1,000 ms unspent."
         );
         assert_eq!(

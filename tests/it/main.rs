@@ -8,6 +8,7 @@
 mod support;
 
 mod architecture;
+mod cli;
 mod ingest;
 mod readme;
 mod receive;

@@ -261,7 +261,9 @@ fn ink_of_verdict(verdict: Verdict) -> Ink {
 /// The lines before a name. Deeper than fits, the depth is printed instead.
 fn tree(pen: &Pen, row: &Row, last: bool, columns: usize) -> String {
     if row.depth == 0 {
-        return String::new();
+        // Both signs fill the mark column; the name of a root would touch them.
+        let both = row.culprit && row.surfaced;
+        return if both { " ".to_owned() } else { String::new() };
     }
     let levels = LEVELS.min(columns / 3);
     let mut out = String::new();
