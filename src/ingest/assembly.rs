@@ -19,6 +19,9 @@ use std::sync::Arc;
 
 use crate::model::{Nanos, Span, SpanId, SpanLog, Trace, TraceId};
 
+/// What waits for its analysis may be this part of what may be open.
+const SEALED: usize = 4;
+
 /// How long traces wait, and how many may.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -232,7 +235,7 @@ impl Assembly {
     /// Seals what is due, as far as there is room for it among the sealed.
     pub fn seal_due(&mut self, now: Nanos) {
         while let Some(&Reverse((at, id))) = self.schedule.peek() {
-            if at > now || !self.may_seal() {
+            if at > now || !self.may_seal(SEALED) {
                 break;
             }
             self.schedule.pop();
@@ -397,7 +400,9 @@ impl Assembly {
     /// Seals the oldest quiet traces until there is room for `need` and a tenth to spare, so that
     /// the next batches need not search. `busy` (in order) are just getting more and stay.
     fn relieve(&mut self, need: Load, busy: &[TraceId], now: Nanos) {
-        if now < self.none_quiet_until {
+        // The search is only worth its time if a good part of what it finds can be sealed: while
+        // analysis is behind, every batch would search all traces to seal one.
+        if now < self.none_quiet_until || !self.may_seal(8) {
             return;
         }
         let wanted = Load {
@@ -407,7 +412,7 @@ impl Assembly {
             bytes: need.bytes + self.config.max_bytes / 10,
         };
         for (last, id) in self.by_last() {
-            if self.fits(wanted) || !self.may_seal() {
+            if self.fits(wanted) || !self.may_seal(SEALED) {
                 return;
             }
             if now < last + self.config.quiet_under_pressure {
@@ -431,12 +436,13 @@ impl Assembly {
         traces
     }
 
-    fn may_seal(&self) -> bool {
+    /// Whether what is sealed is below this part of the ceilings.
+    fn may_seal(&self, part: usize) -> bool {
         let (have, most) = (self.sealed_load, &self.config);
         have.traces == 0
-            || (have.traces < most.max_traces.div_ceil(4)
-                && have.spans + have.logs < most.max_spans.div_ceil(4)
-                && have.bytes < most.max_bytes.div_ceil(4))
+            || (have.traces < most.max_traces.div_ceil(part)
+                && have.spans + have.logs < most.max_spans.div_ceil(part)
+                && have.bytes < most.max_bytes.div_ceil(part))
     }
 
     fn seal(&mut self, id: TraceId, why: Why) {

@@ -139,6 +139,7 @@ impl Ingest {
             (!stored.sample).then_some(stored.trace)
         };
         let rejected = batch.rejected();
+        let due = assembly.next_due();
         let pushed = match assembly.push(batch.spans, batch.logs, &sizes, now, &known) {
             Ok(pushed) => pushed,
             Err(reason) => {
@@ -156,7 +157,11 @@ impl Ingest {
         let kept = spans - pushed.spans_over as u64;
         telemetry.spans_open.inc_by(kept as i64);
         telemetry.traces_open.set(assembly.open().traces as i64);
-        if assembly.has_work() {
+        // A thread may be asleep until later than what is due first now.
+        let sooner = assembly
+            .next_due()
+            .is_some_and(|new| due.is_none_or(|old| new < old));
+        if sooner || assembly.has_work() {
             shared.changed.notify_one();
         }
         Ok(rejected.with_over(&pushed, shared.config.max_trace_spans))

@@ -196,8 +196,8 @@ fn a_signal_ends_it_with_everything_analysed() {
         let server = Server::start(&["--no-samples", "--quiet", "60s"]);
         let json = traces_to_json(&[span(1, 1, None)]);
         assert_eq!(server.export("application/json", json.as_bytes()).0, 200);
-        let (status, _) = server.get("/readyz");
-        assert_eq!(status, 200);
+        assert_eq!(server.get("/readyz"), (200, "ready\n".to_owned()));
+        assert_eq!(server.get("/healthz"), (200, "ok\n".to_owned()));
         // An idle connection keeps nobody waiting.
         let _idle = TcpStream::connect(server.http).unwrap();
         let (code, said) = server.stop(signal);
