@@ -47,7 +47,9 @@ async function visit(url, options, body) {
     page.on('response', (r) => r.status() >= 400 && complaints.push(`${r.status()} ${r.url()}`));
     page.on('requestfailed', (r) => complaints.push(`failed ${r.url()}`));
     page.on('request', (r) => new URL(r.url()).host === new URL(url).host || complaints.push(`foreign ${r.url()}`));
-    await page.goto(url, { waitUntil: 'load' });
+    const answer = await page.goto(url, { waitUntil: 'load' });
+    const policy = (await answer.allHeaders())['content-security-policy'] ?? '';
+    if (!policy.includes("default-src 'none'") || policy.includes('unsafe')) complaints.push(`policy "${policy}"`);
     await body(page);
     none('the browser complains', complaints);
   } finally {
@@ -134,6 +136,16 @@ for (const javaScriptEnabled of [true, false]) {
     });
   });
 }
+
+// The picture of the README: from the sentence to the waterfall's last row.
+await test('the picture for the README', async () => {
+  await visit(pages['fan-out'], { viewport: { width: 1280, height: 900 } }, async (page) => {
+    const top = await page.locator('.crumb').boundingBox();
+    const rows = await page.locator('.wf').boundingBox();
+    const clip = { x: 0, y: top.y - 12, width: 1280, height: rows.y + rows.height - top.y + 24 };
+    await page.screenshot({ path: `${folder}/readme.png`, fullPage: true, clip });
+  });
+});
 
 await browser.close();
 process.exitCode = failures ? 1 : 0;

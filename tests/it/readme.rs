@@ -32,9 +32,11 @@ fn every_command_and_flag_of_the_readme_exists() {
     }
 }
 
+/// With `UPDATE_README` set it writes what is printed into README instead.
 #[test]
 fn every_transcript_of_the_readme_is_what_is_printed() {
     let readme = readme();
+    let mut current = readme.clone();
     let mut transcripts = 0;
     for block in blocks(&readme, "console") {
         for transcript in block.split("$ ").skip(1) {
@@ -47,11 +49,21 @@ fn every_transcript_of_the_readme_is_what_is_printed() {
                 .unwrap();
             let printed = String::from_utf8(output.stdout).unwrap();
             assert!(!printed.is_empty(), "$ {command} prints nothing");
-            assert_eq!(wanted.trim_end(), printed.trim_end(), "$ {command}");
+            let (old, new) = (wanted.trim_end(), printed.trim_end());
+            current = current.replace(
+                &format!("$ {command}\n{old}"),
+                &format!("$ {command}\n{new}"),
+            );
             transcripts += 1;
+            if std::env::var_os("UPDATE_README").is_none() {
+                assert_eq!(old, new, "$ {command}");
+            }
         }
     }
     assert!(transcripts > 0, "no transcript is left to check");
+    if current != readme && std::env::var_os("UPDATE_README").is_some() {
+        std::fs::write(support::root().join("README.md"), current).unwrap();
+    }
 }
 
 #[test]
