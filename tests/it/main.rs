@@ -10,6 +10,7 @@ mod support;
 mod architecture;
 mod cli;
 mod ingest;
+mod listen;
 mod readme;
 mod receive;
 mod samples;
