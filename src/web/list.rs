@@ -8,7 +8,7 @@ use axum::response::Response;
 
 use super::error::{self, Problem};
 use super::params::{Link, Params, bad};
-use super::view::{Chrome, ListedView};
+use super::view::{Chrome, ListedView, day};
 use crate::model::Outcome;
 use crate::query::requests::{self, Page, Query, Sort};
 use crate::report::number;
@@ -99,10 +99,16 @@ pub(super) fn read(params: &Params, rows: usize) -> Result<Query, Problem> {
 
 fn build(state: &super::State, query: &Query) -> RequestsPage {
     let page = requests::page(&state.memory, query);
+    let day = page
+        .rows
+        .first()
+        .and_then(|row| row.request())
+        .map(day)
+        .unwrap_or_default();
     let rows: Vec<ListedView> = page
         .rows
         .iter()
-        .filter_map(|listed| Some(ListedView::new(listed.request()?)))
+        .filter_map(|listed| Some(ListedView::new(listed.request()?, &day)))
         .collect();
     RequestsPage {
         chrome: Chrome::new("requests"),
@@ -117,7 +123,7 @@ fn build(state: &super::State, query: &Query) -> RequestsPage {
             .collect(),
         samples: state.memory.has_samples(),
         heading: heading(query.outcome, page.matching),
-        showing: showing(&page, query),
+        showing: showing(&page, query, &day),
         empty: rows.is_empty().then(|| empty(query, &page)),
         pager: pager(query, &page),
         newest: query.sort == Sort::Newest,
@@ -146,7 +152,7 @@ fn words(outcome: Outcome) -> String {
     }
 }
 
-fn showing(page: &Page, query: &Query) -> String {
+fn showing(page: &Page, query: &Query, day: &str) -> String {
     let total = page.counts.total();
     let mut out = match query.outcome {
         Some(_) => format!("of {} held", number::count(total)),
@@ -158,6 +164,10 @@ fn showing(page: &Page, query: &Query) -> String {
             Some(_) => format!("; showing {rows} further ones"),
             None => format!("; showing the first {rows}"),
         });
+    }
+    if !day.is_empty() {
+        out.push_str("; ");
+        out.push_str(day);
     }
     out
 }

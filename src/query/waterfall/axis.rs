@@ -24,7 +24,7 @@ pub(super) fn axis(request: &Request, rows: &[Row]) -> (Nanos, Vec<Nanos>) {
         Some(deadline) if deadline.scaled(1, 2) <= last => last.max(deadline),
         _ => last,
     };
-    let end = shown.scaled(108, 100);
+    let end = shown.scaled(110, 100);
     let step = step(end);
     let near = end.scaled(FLAG_PER_CENT, 100);
     let ticks = (0..)

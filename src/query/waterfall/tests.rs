@@ -180,7 +180,7 @@ fn the_strip_is_the_path_with_slivers_merged() {
 fn a_far_deadline_leaves_the_axis_to_the_bars() {
     let mut request = chain();
     request.budget = Some(ms(60_000));
-    assert_eq!(waterfall(&request).axis_end, ms(1307).scaled(108, 100));
+    assert_eq!(waterfall(&request).axis_end, ms(1307).scaled(110, 100));
     request.budget = Some(ms(2_000));
     assert_eq!(waterfall(&request).axis_end, ms(2_160));
 }

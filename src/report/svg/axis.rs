@@ -57,8 +57,8 @@ impl fmt::Display for AxisHead<'_> {
         }
         if let Some((x, deadline)) = flag {
             let text = format!("deadline {}", number::ms_unit(deadline));
-            // In tenths of an em: six a character, four of air.
-            let wide = text.chars().count() * 6 + 4;
+            // In tenths of an em: six and a half a character, six of air; fits wide faces too.
+            let wide = text.chars().count() * 13 / 2 + 6;
             let (left, middle) = if x < TURN {
                 ("-.1".to_owned(), tenths(wide / 2))
             } else {
@@ -76,7 +76,7 @@ impl fmt::Display for AxisHead<'_> {
         if let Some(deadline) = far {
             // The axis ends long before it; an arrow says where it would be.
             let text = format!("deadline {} \u{2192}", number::ms_unit(deadline));
-            let wide = text.chars().count() * 6 + 4;
+            let wide = text.chars().count() * 13 / 2 + 6;
             write!(
                 f,
                 r#"<svg class="fl" x="100%" y="0"><rect class="flag" x="-{width}em" y=".2em" width="{width}em" height="1.65em"/><text class="flagt" x="-{middle}em" y="1.03em" dy=".35em" text-anchor="middle">{text}</text></svg>"#,

@@ -32,7 +32,7 @@ impl fmt::Display for Legend<'_> {
             (
                 how(&[How::Inherited, How::Configured]),
                 r#"<rect class="exp inherited" x="0" width="100%"/>"#,
-                "expected, not passed on",
+                "not passed on",
             ),
             (
                 how(&[How::Inferred]),

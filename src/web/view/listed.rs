@@ -31,7 +31,8 @@ pub(in crate::web) struct ListedView {
 }
 
 impl ListedView {
-    pub(in crate::web) fn new(request: &Request) -> Self {
+    /// `day` stands over the list: rows of that day show their time alone.
+    pub(in crate::web) fn new(request: &Request, day: &str) -> Self {
         let instant = number::instant(request.start);
         let ledger = ledger(request);
         // Of a request that was met the largest row is shown without a sign: nobody is to blame.
@@ -51,7 +52,7 @@ impl ListedView {
         let wasted = request.wasted > Nanos::ZERO;
         Self {
             href: link_to(request.trace_id, request.request),
-            when: clock(&instant),
+            when: clock(&instant, day),
             outcome: Badge::Outcome(request.outcome).to_string(),
             service: name(&request.service),
             operation: name(&request.operation),
@@ -102,7 +103,16 @@ impl ListedView {
     }
 }
 
-/// The time of day of an instant, the day before it; the column's head has the zone.
-fn clock(instant: &str) -> String {
-    instant.trim_end_matches(" UTC").to_owned()
+/// The time of day of an instant, with the day before it if that is another; the column's head
+/// has the zone.
+fn clock(instant: &str, day: &str) -> String {
+    let instant = instant.trim_end_matches(" UTC");
+    let time = instant.strip_prefix(day).unwrap_or(instant);
+    time.trim_start().to_owned()
+}
+
+/// The day of a request's start.
+pub(in crate::web) fn day(request: &Request) -> String {
+    let instant = number::instant(request.start);
+    instant.split(' ').next().unwrap_or_default().to_owned()
 }

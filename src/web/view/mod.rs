@@ -8,7 +8,7 @@ mod page;
 mod row;
 mod words;
 
-pub(super) use listed::ListedView;
+pub(super) use listed::{ListedView, day};
 pub(super) use page::{LineView, ROWS, RequestView, Select};
 pub(super) use row::SentView;
 pub(super) use words::{link_to, name};

@@ -30,9 +30,20 @@ pub(in crate::web) fn link_to(trace: TraceId, request: SpanId) -> String {
 /// A sentence with its signs; names keep their direction to themselves.
 pub(in crate::web) fn sentence(sentence: &Sentence) -> Markup {
     let mut out = String::new();
+    // The space after a sign is the sign's, so that no line ends between it and its word.
+    let mut after_sign = false;
     for piece in &sentence.0 {
+        let text_after_sign = std::mem::replace(
+            &mut after_sign,
+            matches!(piece, Piece::Culprit | Piece::Surfaced),
+        );
         match piece {
             Piece::Plain(text) => {
+                let text = if text_after_sign {
+                    text.trim_start()
+                } else {
+                    text
+                };
                 let text = display_name(text, LONG);
                 if text.is_ascii() {
                     out.push_str(&Escaped(&text).to_string());
