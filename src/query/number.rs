@@ -33,6 +33,18 @@ pub fn percent(part: Nanos, whole: Nanos) -> String {
     }
 }
 
+/// A part of a whole in whole per cent, for lists: `50 %`; `·` of nothing.
+pub fn percent_whole(part: Nanos, whole: Nanos) -> String {
+    if whole <= Nanos::ZERO {
+        return UNKNOWN.to_owned();
+    }
+    let hundredths = Nanos(part.0).scaled(200, whole.0).0;
+    format!(
+        "{}{NBSP}%",
+        fixed((hundredths + hundredths.signum()) / 2, 1, 0)
+    )
+}
+
 /// How many times, from tenths: `1.1×`, `12×` (from 9.95 on without decimals).
 pub fn times(tenths: u64) -> String {
     let tenths = i64::try_from(tenths).unwrap_or(i64::MAX);
@@ -113,6 +125,9 @@ mod tests {
         assert_eq!(percent(Nanos(1), Nanos(1)), "100.0\u{a0}%");
         assert_eq!(percent(Nanos(954), Nanos(1500)), "63.6\u{a0}%");
         assert_eq!(percent(Nanos(5), Nanos(0)), "\u{b7}");
+        assert_eq!(percent_whole(Nanos(497), Nanos(1000)), "50\u{a0}%");
+        assert_eq!(percent_whole(Nanos(494), Nanos(1000)), "49\u{a0}%");
+        assert_eq!(percent_whole(Nanos(1), Nanos(0)), "\u{b7}");
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn states() -> Vec<Specimen> {
         specimen(
             "deadline passed on",
             row(100, &[(Held, 100, 400)]),
-            "The upper bar is what was expected: from arrival to the deadline. Solid: the hop's own telemetry or its caller's says so.",
+            "The upper bar is what was expected: from arrival to the deadline. Solid: the hop\u{2019}s own telemetry or its caller\u{2019}s says so.",
         ),
         specimen(
             "not passed on",
@@ -290,7 +290,7 @@ fn row(start: i64, stretches: &[(StretchKind, i64, i64)]) -> Row {
         given_up: Vec::new(),
         own: Nanos::ZERO,
         own_late: Nanos::ZERO,
-        late: (end - deadline).at_least_zero(),
+        late: (end - deadline.max(start)).at_least_zero(),
         times_typical: None,
         arrival_range: None,
         verdict: Verdict::Ok,

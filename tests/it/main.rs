@@ -17,3 +17,4 @@ mod samples;
 mod serve;
 mod spans;
 mod store;
+mod web;

@@ -30,11 +30,26 @@ impl fmt::Display for Escaped<'_> {
 pub fn display_name(name: &str, max: usize) -> String {
     let mut chars = name.chars();
     let kept: String = chars.by_ref().take(max).collect();
-    let mut out = visible(&kept).into_owned();
+    // Joiners belong to Persian words and to emoji; what could reorder a line is isolated, and
+    // made visible all the same.
+    let mut out = String::with_capacity(kept.len());
+    for piece in kept.split_inclusive(is_joiner) {
+        match piece.strip_suffix(is_joiner) {
+            Some(text) => {
+                out.push_str(&visible(text));
+                out.extend(piece.chars().next_back());
+            }
+            None => out.push_str(&visible(piece)),
+        }
+    }
     if chars.next().is_some() {
         out.push('\u{2026}');
     }
     out
+}
+
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
 }
 
 #[cfg(test)]
@@ -50,5 +65,6 @@ mod tests {
         assert_eq!(display_name("abc", 3), "abc");
         assert_eq!(display_name("abcd", 3), "abc\u{2026}");
         assert_eq!(display_name("a\u{202e}b", 9), "a\\u{202e}b");
+        assert_eq!(display_name("a\u{200d}b\u{200b}", 9), "a\u{200d}b\\u{200b}");
     }
 }

@@ -152,7 +152,7 @@ fn rows(ledger: &Ledger) -> Vec<LedgerRowView> {
             let name = format!("<bdi dir=\"ltr\">{}</bdi>", Escaped(&full_name(row)));
             let name = if row.culprit {
                 format!(
-                    r#"{}<span class="sr">culprit </span>{}<b>{name}</b>"#,
+                    r#"<span class="nw">{}<span class="sr">culprit </span>{}</span><b>{name}</b>"#,
                     Icon::Culprit,
                     number::NBSP
                 )

@@ -65,7 +65,7 @@ impl ListedView {
             }),
             used: request.budget.map_or_else(
                 || number::UNKNOWN.to_owned(),
-                |budget| number::percent(request.elapsed, budget),
+                |budget| number::percent_whole(request.elapsed, budget),
             ),
             over: request
                 .budget
@@ -79,7 +79,7 @@ impl ListedView {
             held_time: number::ms_or_unknown(largest.map(|row| row.time)),
             held_share: largest.map_or_else(
                 || number::UNKNOWN.to_owned(),
-                |row| number::percent(row.time, ledger.whole),
+                |row| number::percent_whole(row.time, ledger.whole),
             ),
             surfaced: request
                 .surfaced

@@ -53,7 +53,7 @@ pub(in crate::web) fn sentence(sentence: &Sentence) -> Markup {
                 }
             }
             Piece::Strong(text) => {
-                let text = display_name(text, SHORT * 2);
+                let text = display_name(text, SHORT);
                 out.push_str(&format!("<b><bdi>{}</bdi></b>", Escaped(&text)));
             }
             Piece::Code(text) => {
@@ -72,5 +72,5 @@ pub(in crate::web) fn sentence(sentence: &Sentence) -> Markup {
 
 /// A sign keeps to the word after it.
 fn sign(icon: Icon, out: &mut String) {
-    out.push_str(&format!("{icon}\u{a0}"));
+    out.push_str(&format!("<span class=\"nw\">{icon}\u{a0}</span>"));
 }
