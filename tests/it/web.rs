@@ -754,14 +754,14 @@ fn large(width: u64, depth: u64) -> Trace {
 
 #[tokio::test]
 async fn a_large_request_makes_a_page_of_bounded_size_that_says_what_is_not_on_it() {
-    for (width, depth) in [(4_000, 1), (1, 4_000), (20, 200)] {
+    for (width, depth) in [(600, 1), (1, 600), (20, 30)] {
         let site = Site::of([large(width, depth)]);
         let request = site.requests().remove(0);
         let path = path_of(&request);
         for query in [
             "?fold=none",
             "",
-            "?fold=none&rows=500&from=3000",
+            "?fold=none&rows=500&from=300",
             "?fold=none&open=0",
         ] {
             let answer = site.get(&format!("{path}{query}")).await;
@@ -775,20 +775,14 @@ async fn a_large_request_makes_a_page_of_bounded_size_that_says_what_is_not_on_i
         let page = site.page(&format!("{path}?fold=none")).await;
         assert_eq!(page.with_tag("details").len(), 200);
         let text = page.text();
-        assert!(
-            text.contains("Showing rows 1\u{2013}200 of 4,001."),
-            "{text}"
-        );
+        assert!(text.contains("Showing rows 1\u{2013}200 of 601."), "{text}");
         let next = page
             .with_tag("a")
             .into_iter()
             .find(|a| a.text() == "next 200")
             .unwrap();
         let next = site.page(next.attribute("href").unwrap()).await;
-        assert!(
-            next.text()
-                .contains("Showing rows 201\u{2013}400 of 4,001.")
-        );
+        assert!(next.text().contains("Showing rows 201\u{2013}400 of 601."));
         assert_eq!(next.with_tag("details")[0].attribute("id"), Some("r200"));
         // The ledger is of the whole request on every page.
         assert_eq!(
