@@ -22,8 +22,9 @@ pub(super) struct Clocks {
     pub offsets: Vec<Nanos>,
     /// The feasible offsets of each hop, least and greatest; `None` on the caller's own host.
     pub intervals: Vec<Option<(Option<Nanos>, Option<Nanos>)>>,
-    /// Pairs of hosts whose clocks differ, each with the first attempt between them.
-    pub skewed: Vec<Skew>,
+    /// Pairs of hosts whose clocks differ, each with the first attempt between them, by the root
+    /// of the request that made it.
+    pub skewed: BTreeMap<HopId, Vec<Skew>>,
     /// True for hops whose clock cannot be compared with the caller's.
     pub conflict: Vec<bool>,
     /// Contradictions.
@@ -76,7 +77,7 @@ pub(super) fn align(forest: &Forest<'_>, hops: &Hops) -> Clocks {
         offsets: vec![Nanos::ZERO; hops.hops.len()],
         intervals: vec![None; hops.hops.len()],
         conflict: vec![false; hops.hops.len()],
-        skewed: vec![],
+        skewed: BTreeMap::new(),
         notes: vec![],
     };
     for (&(a, b), pair) in &pairs {
@@ -91,7 +92,8 @@ pub(super) fn align(forest: &Forest<'_>, hops: &Hops) -> Clocks {
             let (_, attempt, callee) = pair.first;
             let forward = hops.hops[hops.attempts[attempt].hop].host == a;
             let bounds = (pair.low, pair.high);
-            clocks.skewed.push(Skew {
+            let root = hops.hops[hops.attempts[attempt].hop].root;
+            clocks.skewed.entry(root).or_default().push(Skew {
                 attempt,
                 callee,
                 offset: if forward { offset } else { -offset },

@@ -170,11 +170,9 @@ impl Hops {
 
     /// Finds the calls of every hop.
     fn call(&mut self, forest: &Forest<'_>, places: &Places) {
-        // CLIENT spans as a forest of their own: each below the nearest CLIENT around it.
-        let below = |node: NodeId| {
-            let client = forest.span(node).kind == Kind::Client;
-            places.within[node].filter(|around| client && forest.span(*around).kind == Kind::Client)
-        };
+        // CLIENT spans as a forest of their own: each below the nearest call span around it.
+        let below =
+            |node: NodeId| places.within[node].filter(|_| forest.span(node).kind == Kind::Client);
         let nested = Children::of((0..forest.nodes.len()).map(below));
         let mut callees: Vec<Vec<HopId>> = vec![Vec::new(); forest.nodes.len()];
         for (id, hop) in self.hops.iter().enumerate() {
@@ -193,14 +191,12 @@ impl Hops {
                 }
             }
             let top_level = match span.kind {
-                Kind::Producer => {
-                    places.within[node].is_none_or(|n| forest.span(n).kind == Kind::Client)
-                }
+                Kind::Producer => true,
                 Kind::Client => places.within[node].is_none(),
                 _ => false,
             };
             if top_level {
-                let attempts = attempts_of(node, &nested, &callees);
+                let attempts = attempts_of(forest, node, &nested, &callees);
                 self.push_call(forest, hop, Some(node), attempts);
             }
         }
@@ -386,7 +382,9 @@ fn entry(forest: &Forest<'_>, policy: &Policy, node: NodeId) -> Entry {
         Kind::Consumer if same_service && parent.kind == Kind::Consumer => Entry::Inside,
         Kind::Consumer => Entry::Async,
         // What hangs below a message that was sent is not waited for either.
-        _ if !same_service && parent.kind == Kind::Producer => Entry::Async,
+        _ if parent.kind == Kind::Producer && (!same_service || span.kind == Kind::Server) => {
+            Entry::Async
+        }
         Kind::Server if same_service && parent.kind == Kind::Server => Entry::Inside,
         Kind::Server => Entry::Waited,
         _ if !same_service => Entry::Waited,
@@ -429,6 +427,7 @@ impl Places {
     reason = "a private pair: (outermost, innermost) span and callees"
 )]
 fn attempts_of(
+    forest: &Forest<'_>,
     top: NodeId,
     nested: &Children,
     callees: &[Vec<HopId>],
@@ -449,6 +448,10 @@ fn attempts_of(
         found.sort_unstable();
         found
     };
+    // Sending a message is one call, whatever carries it.
+    if forest.span(top).kind == Kind::Producer {
+        return vec![(Some((top, top)), below(top))];
+    }
     let split = innermost(top);
     if nested.of_node(split).len() < 2 || !callees[split].is_empty() {
         return vec![(Some((top, split)), below(top))];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{
     Analysis, Call, CallKind, Culprit, HandedOver, Hop, How, LedgerRow, LocalSource, Nanos, Note,
-    Outcome, Part, PathSegment, Request, Source, Surfaced, Text, Verdict,
+    Outcome, Part, PathSegment, Request, Source, SpanId, Surfaced, Text, Verdict,
 };
 
 use super::clocks::Clocks;
@@ -65,15 +65,17 @@ pub(super) fn requests(known: &Known<'_>) -> Analysis {
     let hops = &known.hops.hops;
     let order = depth_first(known);
     let mut handed: BTreeMap<HopId, Vec<HandedOver>> = BTreeMap::new();
-    for (id, hop) in hops.iter().enumerate() {
-        for from in hop.handed_from.into_iter().chain(linked_from(known, id)) {
-            let request = known.forest.span(hop.entry).span_id;
-            let trace_id = known.forest.trace.id;
-            handed
-                .entry(from)
-                .or_default()
-                .push(HandedOver { trace_id, request });
-        }
+    let started = hops
+        .iter()
+        .enumerate()
+        .filter_map(|(id, hop)| Some((id, hop.handed_from?)));
+    for (started, by) in started.chain(linked(known)) {
+        let request = known.forest.span(hops[started].entry).span_id;
+        let trace_id = known.forest.trace.id;
+        handed
+            .entry(by)
+            .or_default()
+            .push(HandedOver { trace_id, request });
     }
     let mut requests = Vec::new();
     let mut members: Vec<HopId> = Vec::new();
@@ -94,38 +96,41 @@ pub(super) fn requests(known: &Known<'_>) -> Analysis {
     }
 }
 
-/// The hop whose spans a root's links name, within the trace: it started the root.
-fn linked_from(known: &Known<'_>, id: HopId) -> Vec<HopId> {
-    let hop = &known.hops.hops[id];
-    let entry = known.forest.span(hop.entry);
-    if hop.caller.is_some() || hop.handed_from.is_some() || entry.links.is_empty() {
-        return vec![];
-    }
-    let linked: std::collections::BTreeSet<_> = entry
-        .links
-        .iter()
-        .filter(|link| link.trace_id == entry.trace_id && link.span_id != entry.span_id)
-        .map(|link| link.span_id)
-        .collect();
-    if linked.is_empty() {
-        return vec![];
-    }
-    let mut from: Vec<HopId> = known
-        .hops
-        .hops
+/// Which hops' spans the links of a root name, within the trace: those started it. Pairs of the
+/// naming root and the named hop.
+fn linked(known: &Known<'_>) -> Vec<(HopId, HopId)> {
+    let (forest, hops) = (known.forest, &known.hops.hops);
+    let roots = hops
         .iter()
         .enumerate()
-        .filter(|(_, other)| other.root != hop.root)
-        .filter(|(_, other)| {
-            other
-                .nodes
-                .iter()
-                .any(|&node| linked.contains(&known.forest.span(node).span_id))
-        })
-        .map(|(id, _)| id)
-        .collect();
-    from.dedup();
-    from
+        .filter(|(_, hop)| hop.caller.is_none() && hop.handed_from.is_none());
+    let mut named: BTreeMap<SpanId, Vec<HopId>> = BTreeMap::new();
+    for (id, hop) in roots {
+        let entry = forest.span(hop.entry);
+        for link in entry
+            .links
+            .iter()
+            .filter(|link| link.trace_id == entry.trace_id)
+        {
+            named.entry(link.span_id).or_default().push(id);
+        }
+    }
+    if named.is_empty() {
+        return vec![];
+    }
+    let mut pairs = Vec::new();
+    for (id, hop) in hops.iter().enumerate() {
+        for &node in &hop.nodes {
+            let by = named.get(&forest.span(node).span_id).into_iter().flatten();
+            pairs.extend(
+                by.filter(|&&by| hops[by].root != hop.root)
+                    .map(|&by| (by, id)),
+            );
+        }
+    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
 }
 
 /// All hops, request by request, depth first, siblings by aligned start.
@@ -435,7 +440,7 @@ impl View<'_> {
         }
     }
 
-    fn call_span(&self, attempt: AttemptId) -> crate::model::SpanId {
+    fn call_span(&self, attempt: AttemptId) -> SpanId {
         let known = self.known;
         let attempt = &known.hops.attempts[attempt];
         let node = attempt.spans.map(|(first, _)| first).or_else(|| {

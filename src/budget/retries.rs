@@ -23,7 +23,7 @@ pub(super) struct Group {
 /// The groups of a trace, and each attempt's place.
 #[derive(Debug, Default)]
 pub(super) struct Retries {
-    /// Every group.
+    /// Every group, ordered by hop.
     pub groups: Vec<Group>,
     /// By [`AttemptId`]: the group and the index in it.
     pub place: Vec<Option<(usize, usize)>>,
@@ -51,6 +51,13 @@ impl Retries {
             }
         }
         this
+    }
+
+    /// The groups of one hop.
+    pub(super) fn of_hop(&self, hop: HopId) -> &[Group] {
+        let from = self.groups.partition_point(|group| group.hop < hop);
+        let to = from + self.groups[from..].partition_point(|group| group.hop == hop);
+        &self.groups[from..to]
     }
 
     /// The attempt's number from 1, and how many there were.

@@ -40,6 +40,8 @@ pub(super) struct HopTime {
     pub detached: bool,
     /// A value on its own spans or its call could not be read.
     pub unreadable: bool,
+    /// When the last of the calls that it waited for ended.
+    pub last_call_end: Option<Nanos>,
 }
 
 /// An attempt on the root's clock.
@@ -355,6 +357,10 @@ impl Timing {
                 let time = &mut self.calls[attempt];
                 (time.timeout, time.limit, time.sent) = (timeout, limit, sent);
                 time.waited = call_end <= end + OUTLIVES || failed;
+                if time.waited {
+                    let last = &mut self.hops[id].last_call_end;
+                    *last = Some(last.map_or(call_end, |last| last.max(call_end)));
+                }
             }
         }
     }

@@ -8,6 +8,7 @@
 mod support;
 
 mod architecture;
+mod budget;
 mod cli;
 mod ingest;
 mod listen;

@@ -14,12 +14,8 @@ use super::{Cases, given, known_left};
 /// Every rule about attempts.
 pub(super) fn of_request(cases: &mut Cases<'_>, members: &[HopId]) {
     let known = cases.known;
-    let mut groups: BTreeMap<HopId, Vec<&Group>> = BTreeMap::new();
-    for group in &known.retries.groups {
-        groups.entry(group.hop).or_default().push(group);
-    }
     for &hop in members {
-        for group in groups.get(&hop).into_iter().flatten() {
+        for group in known.retries.of_hop(hop) {
             if group.hedged {
                 hedge_not_cancelled(cases, group);
             } else {
@@ -28,7 +24,7 @@ pub(super) fn of_request(cases: &mut Cases<'_>, members: &[HopId]) {
             }
         }
     }
-    retry_amplification(cases, members, &groups);
+    retry_amplification(cases, members);
 }
 
 fn doomed_retry(cases: &mut Cases<'_>, group: &Group) {
@@ -124,11 +120,7 @@ struct Layers {
 }
 
 /// Two or more layers of one path that retry: attempts multiply.
-fn retry_amplification(
-    cases: &mut Cases<'_>,
-    members: &[HopId],
-    groups: &BTreeMap<HopId, Vec<&Group>>,
-) {
+fn retry_amplification(cases: &mut Cases<'_>, members: &[HopId]) {
     let known = cases.known;
     let mut above: BTreeMap<HopId, Layers> = BTreeMap::new();
     // The worst product below each outermost layer, with its innermost target.
@@ -139,13 +131,9 @@ fn retry_amplification(
             ..Layers::default()
         });
         let mut retried: BTreeMap<AttemptId, &Group> = BTreeMap::new();
-        for group in groups
-            .get(&hop)
-            .into_iter()
-            .flatten()
-            .filter(|group| !group.hedged)
-        {
-            retried.extend(group.attempts.iter().map(|&attempt| (attempt, *group)));
+        let groups = known.retries.of_hop(hop).iter();
+        for group in groups.filter(|group| !group.hedged) {
+            retried.extend(group.attempts.iter().map(|&attempt| (attempt, group)));
             let Some(&first) = group.attempts.first() else {
                 continue;
             };

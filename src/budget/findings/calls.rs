@@ -2,7 +2,7 @@
 
 use crate::model::{Attributes, CallKind, How, Kind, Nanos, Rule, Value};
 
-use super::super::hops::{Attempt, AttemptId, HopId};
+use super::super::hops::{AttemptId, HopId};
 use super::super::timing::attempts_of;
 use super::super::{TOLERANCE, tolerance, verdict};
 use super::{Cases, given, known_left, work};
@@ -110,9 +110,7 @@ fn no_reserve(cases: &mut Cases<'_>, id: AttemptId) {
     };
     let everything = given(call).is_some_and(|given| given + Nanos::from_millis(1) >= left);
     let in_time = call.end <= call.start + left + TOLERANCE;
-    let last = attempts_of(known.hops, attempt.hop).all(|other| {
-        known.timing.calls[other].end <= call.end || !known.timing.calls[other].waited
-    });
+    let last = hop.last_call_end.is_none_or(|last| last <= call.end);
     let after = hop.end - call.end;
     if everything && in_time && last && after > Nanos::ZERO && known.timing.is_late(attempt.hop) {
         let late = hop.end - call.start - left;
@@ -214,7 +212,7 @@ fn ambiguous_write(cases: &mut Cases<'_>, id: AttemptId) {
         times.push(("finished_ms", far.end - origin));
     }
     let weight = far.map_or(Nanos::ZERO, |far| (far.end - call.end).at_least_zero());
-    let to = Some(far_name(attempt));
+    let to = Some(attempt.to.clone());
     cases.push(
         Rule::AmbiguousWrite,
         attempt.hop,
@@ -236,10 +234,6 @@ fn has_written(cases: &Cases<'_>, id: AttemptId) -> bool {
         write_method(&span.attributes, span.kind)
     });
     !failed && matches!(method, Some(Some(_)))
-}
-
-fn far_name(attempt: &Attempt) -> crate::model::Text {
-    attempt.to.clone()
 }
 
 /// The method of a call by its attributes, never by its name: `Some(Some(method))` if it must

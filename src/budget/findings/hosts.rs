@@ -8,11 +8,8 @@ use super::Cases;
 /// The skews whose first call is in this request.
 pub(super) fn of_request(cases: &mut Cases<'_>, members: &[HopId]) {
     let known = cases.known;
-    for skew in &known.clocks.skewed {
+    for skew in known.clocks.skewed.get(&members[0]).into_iter().flatten() {
         let attempt = &known.hops.attempts[skew.attempt];
-        if known.hops.hops[attempt.hop].root != known.hops.hops[members[0]].root {
-            continue;
-        }
         let mut times = vec![("offset_ms", skew.offset)];
         times.extend(skew.bounds.0.map(|low| ("least_ms", low)));
         times.extend(skew.bounds.1.map(|high| ("greatest_ms", high)));
