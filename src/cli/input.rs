@@ -53,9 +53,10 @@ pub(super) fn read(paths: &[PathBuf], id: Option<&str>, printer: &Printer) -> an
     traces.sort_by_cached_key(|trace| (first_start(trace), trace.id));
     Ok(Read {
         traces,
-        exit: match loaded.problems.is_empty() {
-            true => Exit::Done,
-            false => Exit::Partial,
+        exit: if loaded.problems.is_empty() {
+            Exit::Done
+        } else {
+            Exit::Partial
         },
         progress,
     })
@@ -93,15 +94,13 @@ fn pick(traces: Vec<Trace>, prefix: &str, all_read: bool) -> anyhow::Result<Vec<
 }
 
 fn ambiguous(prefix: &str, ids: &[TraceId]) -> String {
-    let mut text = format!(
-        "{} trace ids begin with `{prefix}`; give more digits:",
-        ids.len()
-    );
-    for id in ids.iter().take(SHOWN_CANDIDATES) {
-        text.push_str(&format!("\n  {id}"));
+    let count = ids.len();
+    let mut lines = vec![format!(
+        "{count} trace ids begin with `{prefix}`; give more digits:"
+    )];
+    lines.extend(ids.iter().take(SHOWN_CANDIDATES).map(TraceId::to_string));
+    if count > SHOWN_CANDIDATES {
+        lines.push(format!("and {} more", count - SHOWN_CANDIDATES));
     }
-    if let Some(more) = ids.len().checked_sub(SHOWN_CANDIDATES).filter(|n| *n > 0) {
-        text.push_str(&format!("\n  and {more} more"));
-    }
-    text
+    lines.join("\n  ")
 }

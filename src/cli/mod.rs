@@ -58,7 +58,9 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // What was printed before the fault still goes out; a second fault adds nothing.
             printer.finish().ok();
-            printer.say(&format!("error: {error:#}"));
+            for line in format!("error: {error:#}").lines() {
+                printer.say(line);
+            }
             ExitCode::from(2)
         }
     }

@@ -31,6 +31,7 @@ impl From<io::Error> for PrintError {
 /// Where a command's words go.
 pub struct Printer {
     out: BufWriter<io::Stdout>,
+    err: io::Stderr,
     look: Look,
     talks_to_terminal: bool,
 }
@@ -63,6 +64,7 @@ impl Printer {
                 width: width.map_or(100, |columns| usize::from(columns.max(40))),
             },
             out: BufWriter::with_capacity(64 * 1024, stdout),
+            err: io::stderr(),
             talks_to_terminal: io::stderr().is_terminal(),
         }
     }
@@ -91,18 +93,12 @@ impl Printer {
     /// Says something to whoever runs the command. A closed stderr is ignored: there is no other
     /// place to say it.
     pub(super) fn say(&self, text: &str) {
-        say(text);
+        let line = format!("{}\n", visible(text));
+        (&self.err).write_all(line.as_bytes()).ok();
     }
 
     /// Hands over what is still held back.
     pub(super) fn finish(&mut self) -> Result<(), PrintError> {
         Ok(self.out.flush()?)
     }
-}
-
-/// Says something on stderr, a line; what could steer a terminal is made visible first.
-pub(super) fn say(text: &str) {
-    let mut line = visible(text).into_owned();
-    line.push('\n');
-    io::stderr().write_all(line.as_bytes()).ok();
 }

@@ -234,9 +234,10 @@ fn origin_of_hop(request: &Request, hop: &Hop) -> Vec<Sentence> {
 fn inherited(hop: &Hop, caller: &Hop, call: &Call) -> String {
     let at = ms_unit(call.start);
     let transit = hop.start - call.start;
-    let less = match transit > Nanos::ZERO {
-        true => format!(", less {} of transit", ms_unit(transit)),
-        false => String::new(),
+    let less = if transit > Nanos::ZERO {
+        format!(", less {} of transit", ms_unit(transit))
+    } else {
+        String::new()
     };
     let left = caller.deadline.map(|deadline| deadline - call.start);
     let name = &caller.service;

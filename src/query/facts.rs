@@ -69,14 +69,15 @@ pub fn facts(request: &Request) -> Vec<Fact> {
         quiet("elapsed", ms_unit(request.elapsed), String::new()),
     ];
     let wasting = request.hops.iter().filter(|hop| hop.wasted > Nanos::ZERO);
-    out.push(match request.wasted > Nanos::ZERO {
-        true => Fact {
+    out.push(if request.wasted > Nanos::ZERO {
+        Fact {
             label: "wasted",
             value: ms_unit(request.wasted),
             late: true,
             more: format!("in {}", counted(wasting.count(), "hop", "hops")),
-        },
-        false => quiet("wasted", "nothing".to_owned(), String::new()),
+        }
+    } else {
+        quiet("wasted", "nothing".to_owned(), String::new())
     });
     let Propagation {
         calls,
@@ -98,13 +99,14 @@ pub fn facts(request: &Request) -> Vec<Fact> {
             },
         });
     }
-    let trace = match request.complete {
-        true => "complete",
-        false => "incomplete",
+    let trace = if request.complete {
+        "complete"
+    } else {
+        "incomplete"
     };
     let mut more = counted(request.spans, "span", "spans");
     if request.revision > 1 {
-        more.push_str(&format!(", revision{}{}", number::NBSP, request.revision));
+        more = format!("{more}, revision{}{}", number::NBSP, request.revision);
     }
     out.push(quiet("trace", trace.to_owned(), more));
     out.push(quiet("clocks", clocks(request), String::new()));
@@ -120,9 +122,12 @@ fn clocks(request: &Request) -> String {
             moved.push(one);
         }
     }
-    let signed = |offset: Nanos| match offset > Nanos::ZERO {
-        true => format!("+{}", ms_unit(offset)),
-        false => ms_unit(offset),
+    let signed = |offset: Nanos| {
+        if offset > Nanos::ZERO {
+            format!("+{}", ms_unit(offset))
+        } else {
+            ms_unit(offset)
+        }
     };
     match moved.as_slice() {
         [] => "agree".to_owned(),

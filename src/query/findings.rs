@@ -67,9 +67,10 @@ fn owners(findings: &[&Finding], names_only: bool) -> String {
     } else {
         SHOWN_OWNERS
     };
-    match owners.len() > limit {
-        true => "each".to_owned(),
-        false => owners.join(", "),
+    if owners.len() > limit {
+        "each".to_owned()
+    } else {
+        owners.join(", ")
     }
 }
 
@@ -129,11 +130,12 @@ fn chains(edges: &[(&str, &str)]) -> String {
         }
     }
     let texts: Vec<String> = chains.into_iter().map(|(text, _, _)| text).collect();
-    let mut out = texts.join("; ");
+    let out = texts.join("; ");
     if left_out > 0 {
-        out.push_str(&format!("; {left_out} more"));
+        format!("{out}; {left_out} more")
+    } else {
+        out
     }
-    out
 }
 
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
@@ -164,16 +166,18 @@ fn sentences<'a>(texts: impl Iterator<Item = &'a String>, limit: usize) -> Vec<S
         if text.is_empty() {
             continue;
         }
-        let sentence = match text.ends_with(['.', '!', '?']) {
-            true => text.to_owned(),
-            false => format!("{text}."),
+        let sentence = if text.ends_with(['.', '!', '?']) {
+            text.to_owned()
+        } else {
+            format!("{text}.")
         };
         if out.contains(&sentence) {
             continue;
         }
-        match out.len() < limit {
-            true => out.push(sentence),
-            false => left_out += 1,
+        if out.len() < limit {
+            out.push(sentence);
+        } else {
+            left_out += 1;
         }
     }
     if left_out > 0 {

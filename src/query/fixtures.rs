@@ -276,6 +276,7 @@ pub(crate) fn chain() -> Request {
 
 /// The fan-out of the reference page: parallel calls, a retry, dependencies, a budget reset,
 /// abandoned work.
+#[expect(clippy::too_many_lines, reason = "a list of hops, calls and stretches")]
 pub(crate) fn fan_out() -> Request {
     let mut hops = vec![
         hop(0, None, "edge", "POST /checkout", (0, 1504)),

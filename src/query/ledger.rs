@@ -172,9 +172,10 @@ pub(crate) fn name(
         _ => '\u{2192}',
     };
     let to = to.map_or("", Text::as_str);
-    match alone {
-        true => format!("{service} {arrow} {to}"),
-        false => format!("{service} {operation} {arrow} {to}"),
+    if alone {
+        format!("{service} {arrow} {to}")
+    } else {
+        format!("{service} {operation} {arrow} {to}")
     }
 }
 

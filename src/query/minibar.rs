@@ -48,10 +48,11 @@ pub fn mini_bar(request: &Request) -> MiniBar {
     }
     .min(in_time);
     let torn = late > whole.scaled(1, 2);
-    let late = match torn {
+    let late = if torn {
         // Of a budget of nothing, all that came is late.
-        true => WHOLE - BUDGET,
-        false => width(late, whole),
+        WHOLE - BUDGET
+    } else {
+        width(late, whole)
     };
     MiniBar {
         expected: request.budget.map(|_| BUDGET),

@@ -93,7 +93,7 @@ pub(crate) fn per_mille(part: Nanos, whole: Nanos) -> Option<i64> {
         return None;
     }
     let doubled = i128::from(part.0) * 2000 / i128::from(whole.0);
-    let rounded = (doubled + doubled.signum()) / 2;
+    let rounded = doubled.midpoint(doubled.signum());
     Some(rounded.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
 }
 

@@ -88,9 +88,10 @@ fn what_happened(request: &Request) -> String {
         };
     };
     let inferred = request.budget_source.how == How::Inferred;
-    let total = match inferred {
-        true => format!("about {}", ms_unit(budget)),
-        false => ms_unit(budget),
+    let total = if inferred {
+        format!("about {}", ms_unit(budget))
+    } else {
+        ms_unit(budget)
     };
     let left = budget - request.elapsed;
     let early = left > TOLERANCE;

@@ -51,6 +51,10 @@ pub struct Waterfall {
 }
 
 /// One row.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent marks that are each drawn on their own"
+)]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// The hop, or the hop that made the dependency call.

@@ -94,9 +94,10 @@ fn json_number(number: f64) -> String {
 
 /// A text from outside, harmless in a spreadsheet.
 fn text(text: &str) -> String {
-    match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        true => format!("'{text}"),
-        false => text.to_owned(),
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        format!("'{text}")
+    } else {
+        text.to_owned()
     }
 }
 

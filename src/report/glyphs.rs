@@ -77,8 +77,8 @@ pub(in crate::report) fn ascii(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            ' '..='~' => out.push(c),
-            '\u{a0}' => out.push(c), // Still needed to keep numbers and units on one line.
+            // The no-break space still has to keep numbers and units on one line.
+            ' '..='~' | '\u{a0}' => out.push(c),
             '\u{2192}' => out.push_str("->"),
             '\u{2190}' => out.push_str("<-"),
             '\u{d7}' => out.push('x'),
@@ -87,8 +87,10 @@ pub(in crate::report) fn ascii(text: &str) -> String {
             '\u{2026}' => out.push_str("..."),
             '\u{b7}' => out.push('.'),
             // The pictures that control characters were made into.
-            '\u{2400}'..='\u{2421}' => {
-                out.push_str(&format!("\\x{:02x}", (u32::from(c) - 0x2400).min(0x7f)));
+            '\u{2421}' => out.push_str("\\x7f"),
+            '\u{2400}'..='\u{241f}' => {
+                let control = u8::try_from(u32::from(c) - 0x2400).unwrap_or_default();
+                out.extend(control.escape_ascii().map(char::from));
             }
             c => out.extend(c.escape_unicode()),
         }

@@ -73,9 +73,10 @@ impl Pen {
     /// A text from outside, safe to write: nothing in it steers the terminal.
     pub(in crate::report) fn text(&self, text: &str) -> String {
         let text = visible(text);
-        match self.look.ascii {
-            true => glyphs::ascii(&text),
-            false => text.into_owned(),
+        if self.look.ascii {
+            glyphs::ascii(&text)
+        } else {
+            text.into_owned()
         }
     }
 

@@ -100,7 +100,7 @@ impl Layout {
             texts: [0; TEXTS],
             fixed: [0; FIXED],
         };
-        let [texts, fixed] = [layout.text_heads().to_vec(), layout.fixed_heads()];
+        let [texts, fixed] = [Self::text_heads().to_vec(), layout.fixed_heads()];
         let widen = |columns: &mut [usize], cells: &[String]| {
             for (column, cell) in columns.iter_mut().zip(cells) {
                 *column = (*column).max(pen::width(&safe(cell, look)));
@@ -119,7 +119,7 @@ impl Layout {
         layout
     }
 
-    fn text_heads(&self) -> [String; TEXTS] {
+    fn text_heads() -> [String; TEXTS] {
         ["service", "operation", "surfaced", "culprit"].map(str::to_owned)
     }
 
@@ -152,7 +152,7 @@ impl Layout {
 
     fn head(&self, look: Look) -> String {
         let fixed = self.fixed_heads();
-        let texts = self.text_heads();
+        let texts = Self::text_heads();
         self.draw(look, &fixed, &texts, |_| Ink::Dim)
     }
 
@@ -216,9 +216,10 @@ impl Layout {
                 pen.pad(self.gap);
             }
             let text = pen.text(text);
-            match right {
-                true => pen.right(ink(column), &text, width),
-                false => pen.column(ink(column), &text, width),
+            if right {
+                pen.right(ink(column), &text, width);
+            } else {
+                pen.column(ink(column), &text, width);
             }
         }
         pen.finish()
@@ -242,9 +243,10 @@ fn texts_of(row: &Row) -> [String; TEXTS] {
 }
 
 fn safe(text: &str, look: Look) -> String {
-    match look.ascii {
-        true => glyphs::ascii(&visible(text)),
-        false => visible(text).into_owned(),
+    if look.ascii {
+        glyphs::ascii(&visible(text))
+    } else {
+        visible(text).into_owned()
     }
 }
 

@@ -90,9 +90,10 @@ fn handed_over(pen: &mut Pen, request: &Request) {
         .flat_map(|hop| hop.handed_over.iter().map(move |other| (hop, other)))
         .collect();
     for (hop, other) in all.iter().take(SHOWN) {
-        let elsewhere = match other.trace_id == request.trace_id {
-            true => String::new(),
-            false => format!(" of trace {}", other.trace_id),
+        let elsewhere = if other.trace_id == request.trace_id {
+            String::new()
+        } else {
+            format!(" of trace {}", other.trace_id)
         };
         let text = format!(
             "{} handed over to request {}{elsewhere}",

@@ -295,7 +295,8 @@ fn an_id_is_a_unique_prefix() {
         })
         .collect();
     let id = ids.first().unwrap();
-    for prefix in [id.as_str(), &id[..8], &id[..8].to_uppercase()] {
+    let short: String = id.chars().take(8).collect();
+    for prefix in [id.as_str(), &short, &short.to_uppercase()] {
         let output = ask(prefix);
         assert_eq!(code(&output), 0, "{}", stderr(&output));
         assert!(stdout(&output).contains(id));
@@ -314,13 +315,14 @@ fn an_ambiguous_id_names_the_candidates() {
     let folder = tempfile::tempdir().unwrap();
     let document = one_line("12-no-reserve.json");
     let id = {
-        let at = document.find("\"traceId\":\"").unwrap() + 11;
-        document[at..at + 32].to_owned()
+        let (_, rest) = document.split_once("\"traceId\":\"").unwrap();
+        rest.split_once('"').unwrap().0.to_owned()
     };
-    let other = format!("{}{}", &id[..6], "0".repeat(26));
+    let same = id.get(..6).unwrap();
+    let other = format!("{same}{}", "0".repeat(26));
     let text = format!("{document}\n{}\n", document.replace(&id, &other));
     let path = write(folder.path(), "two.ndjson", &text);
-    let output = run(&["trace", path.to_str().unwrap(), "--id", &id[..5]]);
+    let output = run(&["trace", path.to_str().unwrap(), "--id", same]);
     assert_eq!((code(&output), stdout(&output)), (2, ""));
     for candidate in [&id, &other] {
         assert!(

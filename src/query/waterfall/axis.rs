@@ -8,6 +8,9 @@ use crate::model::{Nanos, Request};
 /// The strip keeps no stretch shorter than this part of the axis.
 const STRIP_PARTS: i64 = 2000;
 
+/// The step is chosen so that there are fewer.
+const MOST_TICKS: i64 = 8;
+
 /// A tick nearer to the deadline than this many per cent of the axis would run into its flag.
 const FLAG_PER_CENT: i64 = 9;
 
@@ -27,7 +30,7 @@ pub(super) fn axis(request: &Request, rows: &[Row]) -> (Nanos, Vec<Nanos>) {
     let end = shown.scaled(110, 100);
     let step = step(end);
     let near = end.scaled(FLAG_PER_CENT, 100);
-    let ticks = (0..)
+    let ticks = (0..=MOST_TICKS)
         .map(|i| Nanos(step.0.saturating_mul(i)))
         .take_while(|&tick| tick < end)
         .filter(|&tick| {
@@ -84,9 +87,10 @@ pub(super) fn strip(
             if end <= start {
                 continue;
             }
-            let kind = match late {
-                true => late_kind(kind_of(segment.part), false),
-                false => kind_of(segment.part),
+            let kind = if late {
+                late_kind(kind_of(segment.part), false)
+            } else {
+                kind_of(segment.part)
             };
             let stretch = Stretch {
                 start,

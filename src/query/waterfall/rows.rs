@@ -2,7 +2,7 @@
 
 use super::stretches::{self, Pieces};
 use super::{MAX_INDENT, Row, Sent, StretchKind};
-use crate::model::{Call, CallKind, Culprit, Hop, How, Nanos, Part, Request, Verdict};
+use crate::model::{Call, CallKind, Culprit, Hop, How, Nanos, Part, Request, Text, Verdict};
 
 /// Two budgets that differ by less are told to be the same: `grpc-timeout` is rounded.
 const TOLERANCE: Nanos = Nanos::from_millis(2);
@@ -83,15 +83,14 @@ pub(super) fn order(request: &Request) -> Order {
             last,
             guides,
         });
-        match call {
-            Some(index) => order.row_of_call[hop][index] = Some(row),
-            None => {
-                order.row_of_hop[hop] = row;
-                let list = &children[hop];
-                for (i, &(child, call)) in list.iter().enumerate().rev() {
-                    stack.push((child, call, Some(row), i + 1 == list.len()));
-                }
-            }
+        if let Some(index) = call {
+            order.row_of_call[hop][index] = Some(row);
+            continue;
+        }
+        order.row_of_hop[hop] = row;
+        let list = &children[hop];
+        for (i, &(child, call)) in list.iter().enumerate().rev() {
+            stack.push((child, call, Some(row), i + 1 == list.len()));
         }
     }
     order
@@ -113,12 +112,11 @@ fn call_of(request: &Request, hop: usize, index: usize) -> &Call {
 pub(super) fn row(request: &Request, order: &Order, pieces: &Pieces, index: usize) -> Row {
     let item = &order.items[index];
     let hop = &request.hops[item.hop];
-    let mut row = match item.call {
-        Some(call) => call_row(hop, &hop.calls[call]),
-        None => {
-            let entry = order.entry[item.hop].map(|(hop, call)| (hop, call_of(request, hop, call)));
-            hop_row(request, hop, entry)
-        }
+    let mut row = if let Some(call) = item.call {
+        call_row(hop, &hop.calls[call])
+    } else {
+        let entry = order.entry[item.hop].map(|(hop, call)| (hop, call_of(request, hop, call)));
+        hop_row(request, hop, entry)
     };
     row.hop = item.hop;
     row.call = item.call;
@@ -141,23 +139,23 @@ pub(super) fn row(request: &Request, order: &Order, pieces: &Pieces, index: usiz
             .surfaced
             .as_ref()
             .is_some_and(|surfaced| surfaced.hop == item.hop);
-    let sum = |kinds: &[StretchKind]| -> Nanos {
-        row.stretches
-            .iter()
-            .filter(|stretch| kinds.contains(&stretch.kind))
-            .map(|stretch| stretch.end - stretch.start)
-            .sum()
-    };
-    row.own_late = sum(&[StretchKind::Late, StretchKind::LateDependency]);
-    match item.call {
-        Some(_) => {
-            row.late = row.own_late;
-            row.own = (row.end - row.start - row.late).at_least_zero();
-        }
-        None => {
-            row.late = hop.wasted;
-            row.own = (hop.local - row.own_late).at_least_zero();
-        }
+    row.own_late = row
+        .stretches
+        .iter()
+        .filter(|stretch| {
+            matches!(
+                stretch.kind,
+                StretchKind::Late | StretchKind::LateDependency
+            )
+        })
+        .map(|stretch| stretch.end - stretch.start)
+        .sum();
+    if item.call.is_some() {
+        row.late = row.own_late;
+        row.own = (row.end - row.start - row.late).at_least_zero();
+    } else {
+        row.late = hop.wasted;
+        row.own = (hop.local - row.own_late).at_least_zero();
     }
     row.times_typical = culprit
         .filter(|_| row.culprit)
@@ -278,8 +276,8 @@ fn empty() -> Row {
         guides: Vec::new(),
         culprit: false,
         surfaced: false,
-        name: Default::default(),
-        operation: Default::default(),
+        name: Text::default(),
+        operation: Text::default(),
         attempt: None,
         propagated: true,
         left: None,

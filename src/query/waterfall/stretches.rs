@@ -137,9 +137,10 @@ pub(super) fn of_row(
             if end <= start {
                 continue;
             }
-            let kind = match late {
-                true => late_kind(piece.kind, dependency),
-                false => piece.kind,
+            let kind = if late {
+                late_kind(piece.kind, dependency)
+            } else {
+                piece.kind
             };
             match out.last_mut() {
                 Some(before)

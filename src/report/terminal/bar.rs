@@ -32,9 +32,10 @@ impl Axis {
         let (a, b) = (self.milli(start), self.milli(end));
         let first = a / 1000 + usize::from(a % 1000 > 900);
         let last = b / 1000 + usize::from(b % 1000 > 100);
-        match first < last {
-            true => (first, last),
-            false => (a.midpoint(b) / 1000, a.midpoint(b) / 1000 + 1),
+        if first < last {
+            (first, last)
+        } else {
+            (a.midpoint(b) / 1000, a.midpoint(b) / 1000 + 1)
         }
     }
 
@@ -125,9 +126,12 @@ pub(super) fn of_row(row: &Row, axis: Axis) -> Vec<Glyph> {
 pub(super) fn of_folded(folded: &Folded, axis: Axis) -> Vec<Glyph> {
     let (first, last) = axis.work(folded.start, folded.end);
     (0..axis.cells)
-        .map(|cell| match (first..last).contains(&cell) {
-            true => Glyph::Beside,
-            false => Glyph::Blank,
+        .map(|cell| {
+            if (first..last).contains(&cell) {
+                Glyph::Beside
+            } else {
+                Glyph::Blank
+            }
         })
         .collect()
 }

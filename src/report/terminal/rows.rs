@@ -115,9 +115,10 @@ fn head(pen: &mut Pen, waterfall: &Waterfall, columns: &Columns, axis: Axis) {
             pen.write(Ink::Bold, &format!("{label} {}", pen.glyph(Glyph::Flag)));
         } else {
             // Off the axis: say where it is, at the edge that it lies beyond.
-            let arrow = match deadline < Nanos::ZERO {
-                true => "\u{2190}",
-                false => "\u{2192}",
+            let arrow = if deadline < Nanos::ZERO {
+                "\u{2190}"
+            } else {
+                "\u{2192}"
             };
             let label = pen.text(&format!("{label} {arrow}"));
             pen.pad((bar_from + axis.cells).saturating_sub(pen::width(&label)));
@@ -348,16 +349,18 @@ fn left_and_sent(pen: &mut Pen, row: &Row, columns: &Columns) {
 fn own(pen: &mut Pen, row: &Row) {
     const COLUMNS: usize = 7;
     let own = pen.text(&ms(row.own));
-    let late = match row.own_late > Nanos::ZERO {
-        true => pen.text(&format!("+{}", ms(row.own_late))),
-        false => String::new(),
+    let late = if row.own_late > Nanos::ZERO {
+        pen.text(&format!("+{}", ms(row.own_late)))
+    } else {
+        String::new()
     };
     let (own_width, late_width) = (pen::width(&own), pen::width(&late));
     if own_width + late_width > COLUMNS {
         // The sum does not fit: the larger of the two says more.
-        return match row.own_late > row.own {
-            true => pen.right(Ink::Red, &late, COLUMNS),
-            false => pen.right(Ink::Plain, &own, COLUMNS),
+        return if row.own_late > row.own {
+            pen.right(Ink::Red, &late, COLUMNS);
+        } else {
+            pen.right(Ink::Plain, &own, COLUMNS);
         };
     }
     pen.pad(COLUMNS - own_width - late_width);
