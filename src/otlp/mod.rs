@@ -2,7 +2,7 @@
 //!
 //! A batch is taken span by span: what is wrong with one costs that one, which is counted with the
 //! reason ([`Decoded::rejected`]). Only bytes that are no message at all are an error.
-//! [`inflate`] is the crate's only decompressor.
+//! [`inflate()`] is the crate's only decompressor.
 //!
 //! **Invariant**: no socket, no file. `received` = spans and logs kept + rejected. No input
 //! panics, recurses past [`Limits::max_depth`] or inflates past a cap.
