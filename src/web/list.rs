@@ -160,10 +160,11 @@ fn showing(page: &Page, query: &Query, day: &str) -> String {
     };
     if page.rows.len() < page.matching {
         let rows = number::count(page.rows.len());
-        out.push_str(&match query.cursor {
+        let which = match query.cursor {
             Some(_) => format!("; showing {rows} further ones"),
             None => format!("; showing the first {rows}"),
-        });
+        };
+        out.push_str(&which);
     }
     if !day.is_empty() {
         out.push_str("; ");

@@ -59,13 +59,11 @@ impl Params {
         let Some(text) = self.get(name) else {
             return Ok(None);
         };
-        match choices.iter().find(|(word, _)| *word == text) {
-            Some((_, choice)) => Ok(Some(*choice)),
-            None => {
-                let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-                Err(bad(name, text, &format!("one of {}", words.join(", "))))
-            }
+        if let Some((_, choice)) = choices.iter().find(|(word, _)| *word == text) {
+            return Ok(Some(*choice));
         }
+        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        Err(bad(name, text, &format!("one of {}", words.join(", "))))
     }
 }
 

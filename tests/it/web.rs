@@ -381,10 +381,10 @@ async fn names_from_strangers_are_text_and_nothing_else() {
 fn own_cell(row: &waterfall::Row) -> String {
     let mut out = number::ms(row.own);
     if row.own_late > Nanos::ZERO {
-        out.push_str(&format!(" +{}", number::ms(row.own_late)));
+        out.extend([" +", &number::ms(row.own_late)]);
     }
     if let Some(times) = row.times_typical.filter(|times| *times >= 15) {
-        out.push_str(&format!(" {}", number::times(times)));
+        out.extend([" ", &number::times(times)]);
     }
     out
 }

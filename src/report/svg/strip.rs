@@ -67,11 +67,10 @@ impl Strip<'_> {
         let ground = match stretch.kind {
             StretchKind::Held if stretch.culprit => "",
             StretchKind::HeldDependency if stretch.culprit => " d",
-            StretchKind::HeldUnreported => " u",
+            StretchKind::HeldUnreported | StretchKind::Transit => " u",
             StretchKind::Late | StretchKind::LateDependency | StretchKind::LateWaiting => {
                 return Ok(());
             }
-            StretchKind::Transit => " u",
             _ => " b",
         };
         let (x, width) = self.scale.span(stretch.start, stretch.end);

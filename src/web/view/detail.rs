@@ -1,8 +1,8 @@
 //! What an opened row shows.
 
 use super::LONG;
-use super::page::TextLink;
-use super::words::{Markup, link_to, name, sentence};
+use super::window::TextLink;
+use super::words::{Markup, link_to, name, put, sentence};
 use crate::model::{CallKind, Request};
 use crate::query::detail::{CallDetail, Detail, SpanDetail, detail};
 use crate::query::waterfall::Row;
@@ -216,7 +216,10 @@ fn call(call: &CallDetail) -> CallView {
 fn span(span: &SpanDetail, room: Room) -> SpanView {
     let mut about = format!("{}, status {}", span.kind, span.status);
     if !span.message.is_empty() {
-        about.push_str(&format!(": {}", display_name(&span.message, room.value)));
+        put(
+            &mut about,
+            format_args!(": {}", display_name(&span.message, room.value)),
+        );
     }
     let mut attributes: Vec<AttributeView> = Vec::new();
     // What a budget was read from is never among those that are left out.

@@ -6,11 +6,13 @@ mod ledger;
 mod listed;
 mod page;
 mod row;
+mod window;
 mod words;
 
 pub(super) use listed::{ListedView, day};
-pub(super) use page::{LineView, ROWS, RequestView, Select};
+pub(super) use page::{LineView, RequestView};
 pub(super) use row::SentView;
+pub(super) use window::{ROWS, Select};
 pub(super) use words::{link_to, name};
 
 use super::assets;

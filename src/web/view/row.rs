@@ -1,7 +1,7 @@
 //! One row of the waterfall.
 
 use super::detail::DetailView;
-use super::words::name;
+use super::words::{name, put};
 use crate::model::{CallKind, Nanos, Verdict};
 use crate::query::waterfall::{Folded, Row, Sent, Waterfall};
 use crate::report::number;
@@ -110,16 +110,17 @@ impl RowView {
         };
         let mut mark = String::new();
         if row.culprit {
-            mark.push_str(&format!(
-                r#"{}<span class="sr">culprit </span>"#,
-                Icon::Culprit
-            ));
+            put(
+                &mut mark,
+                format_args!(r#"{}<span class="sr">culprit </span>"#, Icon::Culprit),
+            );
         }
         if row.surfaced {
-            mark.push_str(&format!(
-                r#"{}<span class="sr">error surfaced here </span>"#,
-                Icon::Surfaced
-            ));
+            let icon = Icon::Surfaced;
+            put(
+                &mut mark,
+                format_args!(r#"{icon}<span class="sr">error surfaced here </span>"#),
+            );
         }
         let tree = Tree { row };
         Self {
@@ -162,7 +163,10 @@ fn times(row: &Row) -> String {
         number::ms_unit(row.end)
     );
     if let Some(deadline) = row.deadline {
-        out.push_str(&format!(", deadline at {}", number::ms_unit(deadline)));
+        put(
+            &mut out,
+            format_args!(", deadline at {}", number::ms_unit(deadline)),
+        );
     }
     out.push_str(". ");
     out

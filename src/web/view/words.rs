@@ -49,19 +49,26 @@ pub(in crate::web) fn sentence(sentence: &Sentence) -> Markup {
                     out.push_str(&Escaped(&text).to_string());
                 } else {
                     // Names stand in it too: none may turn the sentence around.
-                    out.push_str(&format!(r#"<bdi dir="ltr">{}</bdi>"#, Escaped(&text)));
+                    put(
+                        &mut out,
+                        format_args!(r#"<bdi dir="ltr">{}</bdi>"#, Escaped(&text)),
+                    );
                 }
             }
             Piece::Strong(text) => {
                 let text = display_name(text, SHORT);
-                out.push_str(&format!("<b><bdi>{}</bdi></b>", Escaped(&text)));
+                put(
+                    &mut out,
+                    format_args!("<b><bdi>{}</bdi></b>", Escaped(&text)),
+                );
             }
             Piece::Code(text) => {
                 let text = display_name(text, SHORT * 2);
-                out.push_str(&format!(
-                    r#"<code class="any"><bdi>{}</bdi></code>"#,
-                    Escaped(&text)
-                ));
+                let text = Escaped(&text);
+                put(
+                    &mut out,
+                    format_args!(r#"<code class="any"><bdi>{text}</bdi></code>"#),
+                );
             }
             Piece::Culprit => sign(Icon::Culprit, &mut out),
             Piece::Surfaced => sign(Icon::Surfaced, &mut out),
@@ -72,5 +79,10 @@ pub(in crate::web) fn sentence(sentence: &Sentence) -> Markup {
 
 /// A sign keeps to the word after it.
 fn sign(icon: Icon, out: &mut String) {
-    out.push_str(&format!("<span class=\"nw\">{icon}\u{a0}</span>"));
+    put(out, format_args!("<span class=\"nw\">{icon}\u{a0}</span>"));
+}
+
+/// Writes into memory, which does not fail.
+pub(in crate::web) fn put(out: &mut String, text: fmt::Arguments<'_>) {
+    fmt::Write::write_fmt(out, text).unwrap_or_default();
 }
