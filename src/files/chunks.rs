@@ -97,6 +97,9 @@ impl<'r> Chunks<'r> {
     }
 
     fn fill(&mut self) {
+        if self.ended {
+            return;
+        }
         if self.pending.len() >= self.most {
             self.ended = true;
             self.fault = Some(format!(

@@ -1,7 +1,7 @@
 //! What a file is that Dwindle does not read, and what to do about it.
 
 use crate::model::Text;
-use crate::otlp::json::Found;
+use crate::otlp::json::{Found, MARK};
 
 /// A kind of file that is no OTLP.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,10 +182,7 @@ impl Format {
 
 /// What a text is that cannot be JSON at all.
 pub(super) fn text(head: &[u8]) -> Option<Format> {
-    let head = head
-        .strip_prefix(b"\xef\xbb\xbf")
-        .unwrap_or(head)
-        .trim_ascii_start();
+    let head = head.strip_prefix(MARK).unwrap_or(head).trim_ascii_start();
     match head.first()? {
         b'{' | b'[' => None,
         _ => {

@@ -22,6 +22,8 @@ pub(super) struct Piece {
     pub(super) faults: Vec<(u64, Option<u64>, String)>,
     /// Documents that are whole and no OTLP: what they are, and the line.
     pub(super) foreign: Vec<(Format, u64)>,
+    /// Spans in `traces`.
+    pub(super) spans: u64,
     pub(super) rejected: u64,
     /// Line and reason of the first rejected span.
     pub(super) first_rejected: Option<(u64, String)>,
@@ -52,6 +54,7 @@ impl Piece {
             self.first_rejected = Some((line, reason));
         }
         self.logs.extend(decoded.logs);
+        self.spans += decoded.spans.len() as u64;
         self.traces = group(decoded.spans);
     }
 }
@@ -124,8 +127,8 @@ impl Gather {
 
     /// Takes the next piece of the present input.
     pub(super) fn add(&mut self, piece: Piece) {
+        self.loaded.spans += piece.spans;
         for trace in piece.traces {
-            self.loaded.spans += trace.spans.len() as u64;
             match self.places.get(&trace.id) {
                 Some(&place) => {
                     if let Some(known) = self.loaded.traces.get_mut(place) {
@@ -143,6 +146,7 @@ impl Gather {
             self.problem(Some(line), column, reason);
         }
         let whole = &mut self.whole;
+        whole.spans += piece.spans;
         whole.foreign.extend(piece.foreign);
         whole.rejected += piece.rejected;
         whole.first_rejected = whole.first_rejected.take().or(piece.first_rejected);
@@ -176,7 +180,9 @@ impl Gather {
                 reason: format!("and {untold} more problems in this file"),
             });
         }
+        let no_spans = whole.has_traces && whole.spans == 0 && self.faults == 0;
         for (has, signal, count) in [
+            (no_spans, Signal::Spans, 0),
             (whole.has_logs, Signal::Logs, whole.log_records),
             (whole.has_metrics, Signal::Metrics, whole.points),
         ] {

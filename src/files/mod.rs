@@ -95,9 +95,11 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A signal that Dwindle does not take.
+/// A kind of telemetry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Signal {
+    /// Spans: said of an input whose lists of spans are empty.
+    Spans,
     /// Log records.
     Logs,
     /// Data points of metrics.
@@ -122,6 +124,7 @@ impl fmt::Display for Skipped {
         let Self { file, count, .. } = self;
         let s = if *count == 1 { "" } else { "s" };
         match (self.no_traces, self.signal) {
+            (_, Signal::Spans) => write!(f, "{file}: its lists of spans are empty"),
             (true, Signal::Logs) => {
                 write!(
                     f,

@@ -28,7 +28,8 @@ pub(super) fn input<'r>(
     };
     let mut chunks = Chunks::new(source, limits.max_document_bytes);
     let head = chunks.head();
-    if head.iter().all(u8::is_ascii_whitespace) && chunks.has_ended() {
+    let text = head.strip_prefix(json::MARK).unwrap_or(head);
+    if text.iter().all(u8::is_ascii_whitespace) && chunks.has_ended() {
         let empty = chunks
             .take_fault()
             .unwrap_or_else(|| "file is empty".to_owned());

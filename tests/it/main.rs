@@ -7,11 +7,18 @@
 
 mod support;
 
+#[path = "../fuzz/entry.rs"]
+mod entry;
+
 mod architecture;
 mod budget;
 mod cli;
+mod corpus;
+mod files;
+mod hostile;
 mod ingest;
 mod listen;
+mod otlp;
 mod readme;
 mod receive;
 mod samples;

@@ -50,3 +50,21 @@ pub(crate) fn dwindle() -> Command {
 pub(crate) fn run(args: &[&str]) -> Output {
     dwindle().args(args).output().unwrap()
 }
+
+/// Numbers that look random and are the same in every run (a 64-bit linear congruence).
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_add(0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// A number below `end`, which is not 0.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % end as u64) as usize
+    }
+}

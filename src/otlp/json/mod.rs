@@ -57,23 +57,30 @@ fn message<T>(
             column,
         }
     };
-    if reader.shape().map_err(json)? != Shape::Object {
+    let is_object = reader.shape().map_err(json)? == Shape::Object;
+    if is_object {
+        decode::request(&mut reader, &mut batch).map_err(json)?;
+    } else {
         reader.skip().map_err(json)?;
-        return Err(DecodeError::Shape("expected a JSON object"));
     }
-    decode::request(&mut reader, &mut batch).map_err(json)?;
     if !reader.is_at_end() {
         return Err(json(Syntax {
             at: reader.at(),
             what: "something stands behind the message",
         }));
     }
-    Ok(take(&mut batch))
+    match is_object {
+        true => Ok(take(&mut batch)),
+        false => Err(DecodeError::Shape("expected a JSON object")),
+    }
 }
+
+/// The byte order mark that some editors put before a text.
+pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The text of these bytes, without a byte order mark; what is no UTF-8 becomes U+FFFD.
 pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
+    String::from_utf8_lossy(bytes.strip_prefix(MARK).unwrap_or(bytes))
 }
 
 /// Line and column (in bytes) of a byte offset, from 1.

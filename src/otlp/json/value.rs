@@ -53,7 +53,7 @@ pub(super) fn any(reader: &mut Reader<'_>, batch: &mut Batch<'_>, depth: usize) 
             // `{}` and a scalar in its wrapper are no further level.
             flat(reader, batch)
         }
-        Shape::Array => array(reader, batch, depth),
+        Shape::Array => array(reader, batch, depth + 1),
         Shape::Object => {
             let mut value = Value::Empty;
             reader.object(|reader, field| {
