@@ -56,7 +56,7 @@ fn every_transcript_of_the_readme_is_what_is_printed() {
             );
             transcripts += 1;
             if std::env::var_os("UPDATE_README").is_none() {
-                assert_eq!(old, new, "$ {command}");
+                assert_eq!(old, new, "$ {command}: UPDATE_README=1 writes it anew");
             }
         }
     }
@@ -99,6 +99,43 @@ fn the_readme_names_every_verdict_outcome_and_folder() {
         assert!(
             support::root().join(path).exists(),
             "the link to `{path}` leads nowhere"
+        );
+    }
+}
+
+#[test]
+fn the_readme_names_the_keys_that_are_read_and_no_others() {
+    let table = support::root().join("src/budget/conventions/table.rs");
+    let table = std::fs::read_to_string(table).unwrap();
+    let readme = readme();
+    let section = section(&readme, "## What it reads");
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    for key in rows.flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2)) {
+        assert!(table.contains(&format!("\"{key}\"")), "`{key}` is not read");
+    }
+    let ours = table
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .filter(|key| key.starts_with("deadline."));
+    for key in ours {
+        assert!(section.contains(&format!("`{key}`")), "`{key}` is missing");
+    }
+}
+
+#[test]
+fn the_readme_names_variables_of_flags_that_exist() {
+    let readme = readme();
+    let help = help("serve");
+    for part in readme.split("DWINDLE_").skip(1) {
+        let name: String = part
+            .chars()
+            .take_while(|c| c.is_ascii_uppercase() || *c == '_')
+            .collect();
+        let flag = format!("--{}", name.to_lowercase().replace('_', "-"));
+        assert!(
+            has(&help, &flag),
+            "there is no `{flag}` for `DWINDLE_{name}`"
         );
     }
 }
