@@ -19,6 +19,7 @@ mod hostile;
 mod ingest;
 mod listen;
 mod otlp;
+mod query;
 mod readme;
 mod receive;
 mod samples;
