@@ -74,6 +74,11 @@
     setTimeout(() => { link.textContent = words; }, 2000);
   }
 
+  function follow(selector) {
+    const link = document.querySelector(selector);
+    if (link) link.click();
+  }
+
   const keys = {
     j: () => select(current + 1),
     k: () => select(current < 0 ? 0 : current - 1),
@@ -83,7 +88,9 @@
     ArrowLeft: () => { if (rows[current]) rows[current].parentElement.open = false; },
     c: () => jump(".hop.cul > summary .c-name"),
     s: () => jump(".hop > summary .flg"),
-    n: () => { const next = document.querySelector("a[rel=next]"); if (next) next.click(); },
+    n: () => follow("a.btn[rel=next]"),
+    "[": () => follow(".crumb a[rel=prev]"),
+    "]": () => follow(".crumb a[rel=next]"),
     "/": () => (find && rows.length ? find : go)?.focus(),
     "?": () => { location.href = "/help#keys"; },
     y: copyJson,

@@ -233,6 +233,39 @@ pub fn page(memory: &Memory, query: &Query) -> Page {
     }
 }
 
+/// Where a request stands among those with its outcome, the newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// From 1.
+    pub position: usize,
+    /// How many there are.
+    pub of: usize,
+    /// The next newer one.
+    pub before: Option<(TraceId, SpanId)>,
+    /// The next older one.
+    pub after: Option<(TraceId, SpanId)>,
+}
+
+/// A request's place; `None` if it is not in the table.
+pub fn place(memory: &Memory, request: &Request) -> Option<Place> {
+    let this = (request.trace_id, request.request);
+    let alike: Vec<(TraceId, SpanId)> = memory
+        .requests()
+        .into_iter()
+        .filter_map(|(analysis, index, _)| {
+            let one = analysis.requests.get(index)?;
+            (one.outcome == request.outcome).then_some((one.trace_id, one.request))
+        })
+        .collect();
+    let index = alike.iter().position(|one| *one == this)?;
+    Some(Place {
+        position: index + 1,
+        of: alike.len(),
+        before: index.checked_sub(1).and_then(|i| alike.get(i).copied()),
+        after: alike.get(index + 1).copied(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,6 +350,18 @@ mod tests {
             }
             assert_eq!(seen, want);
         }
+    }
+
+    #[test]
+    fn a_request_knows_its_neighbours_with_the_same_outcome() {
+        let memory = memory();
+        let found = page(&memory, &Query::default());
+        let met = |row: usize| place(&memory, found.rows[row].request().unwrap()).unwrap();
+        let newest = met(0);
+        assert_eq!((newest.position, newest.of, newest.before), (1, 2, None));
+        assert_eq!(newest.after.unwrap().0, TraceId([4; 16]));
+        assert_eq!(met(1).before.unwrap().0, TraceId([2; 16]));
+        assert_eq!(met(1).after, None);
     }
 
     #[test]

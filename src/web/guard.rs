@@ -141,6 +141,27 @@ pub(super) async fn hosts(State(hosts): State<Hosts>, request: Request, next: Ne
 mod tests {
     use super::*;
 
+    #[tokio::test]
+    async fn a_panic_is_answered_with_a_number_and_nothing_else() {
+        use axum::body::Body;
+        use http_body_util::BodyExt;
+        use tower::ServiceExt;
+
+        let broken = async || -> &'static str { panic!("the secret of the inside") };
+        let router = axum::Router::new()
+            .route("/page", axum::routing::get(broken))
+            .route("/api/x", axum::routing::get(broken))
+            .layer(axum::middleware::from_fn(catch));
+        for (path, words) in [("/page", "Internal error"), ("/api/x", "internal error")] {
+            let request = Request::get(path).body(Body::empty()).unwrap();
+            let response = router.clone().oneshot(request).await.unwrap();
+            assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+            let body = response.into_body().collect().await.unwrap().to_bytes();
+            let body = String::from_utf8(body.to_vec()).unwrap();
+            assert!(body.contains(words) && !body.contains("secret"), "{body}");
+        }
+    }
+
     #[test]
     fn on_loopback_only_loopback_names_and_addresses_are_served() {
         let hosts = Hosts::of("127.0.0.1:4319");

@@ -9,8 +9,10 @@ use axum::response::Response;
 use super::error::{self, Problem};
 use super::params::{Params, bad};
 use super::trace::{gone, read_id};
-use super::view::{Chrome, LineView, ROWS, RequestView, Select, SentView};
-use crate::model::{Severity, SpanId};
+use super::view::{Chrome, LineView, ROWS, RequestView, Select, SentView, link_to};
+use crate::model::{Request, Severity, SpanId};
+use crate::query::requests;
+use crate::report::number;
 use crate::report::svg::Icon;
 
 /// The most rows that one page can be asked for.
@@ -21,7 +23,30 @@ const MOST_ROWS: usize = 500;
 struct RequestPage {
     chrome: Chrome,
     page: RequestView,
+    place: Option<PlaceView>,
     warning: String,
+}
+
+/// Where the request stands in the list.
+struct PlaceView {
+    words: String,
+    before: Option<String>,
+    after: Option<String>,
+}
+
+fn place(state: &super::State, request: &Request) -> Option<PlaceView> {
+    let place = requests::place(&state.memory, request)?;
+    let link = |(trace, request)| link_to(trace, request);
+    Some(PlaceView {
+        words: format!(
+            "{} of {} {}",
+            number::count(place.position),
+            number::count(place.of),
+            request.outcome.as_str().replace('_', " ")
+        ),
+        before: place.before.map(link),
+        after: place.after.map(link),
+    })
 }
 
 /// `GET /requests/{trace_id}/{request}`.
@@ -69,6 +94,7 @@ fn build(
     })?;
     Ok(RequestPage {
         chrome: Chrome::new("requests"),
+        place: place(state, request),
         page: RequestView::new(&stored, request, select),
         warning: Icon::Severity(Severity::Warning).to_string(),
     })

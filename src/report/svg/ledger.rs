@@ -42,6 +42,7 @@ impl PieceLook {
         match (self, culprit) {
             (Self::Part(Part::Local), true) => "ll on",
             (Self::Part(Part::Dependency), true) => "ll on d",
+            (Self::Part(Part::Unreported), true) => "ll u",
             _ => "ll",
         }
     }
@@ -71,7 +72,9 @@ impl fmt::Display for Swatch {
 pub struct LedgerPiece {
     /// The name as in the table, for the label of the whole.
     pub name: String,
-    /// The shorter name that stands in the bar.
+    /// The name that stands in the bar.
+    pub label: String,
+    /// A shorter one, where that does not fit.
     pub short: String,
     /// How long it took (of the budget).
     pub time: Nanos,
@@ -122,7 +125,7 @@ impl fmt::Display for LedgerBar<'_> {
         for piece in self.pieces {
             let (x, width) = scale.span(at, at + piece.time);
             at += piece.time;
-            let names = [&piece.name, &piece.short];
+            let names = [&piece.label, &piece.short];
             let fits = |name: &&&String| {
                 width
                     .label_class(name.chars().count() + 2)

@@ -3,7 +3,7 @@
 use super::LONG;
 use super::window::TextLink;
 use super::words::{Markup, link_to, name, put, sentence};
-use crate::model::{CallKind, Request};
+use crate::model::{CallKind, HandedOver, Request};
 use crate::query::detail::{CallDetail, Detail, SpanDetail, detail};
 use crate::query::waterfall::Row;
 use crate::report::number;
@@ -122,10 +122,7 @@ impl DetailView {
                 .handed_over
                 .iter()
                 .take(room.calls)
-                .map(|other| TextLink {
-                    href: link_to(other.trace_id, other.request),
-                    text: format!("{} in trace {}", other.request, other.trace_id),
-                })
+                .map(|other| handed_over(stored, other))
                 .collect(),
             spans: detail
                 .spans
@@ -162,6 +159,19 @@ impl DetailView {
             .map(|span| attributes(span) + 2 * FRAME)
             .sum();
         origin + calls + spans + self.divide.len() * FRAME + 4 * FRAME
+    }
+}
+
+/// A request that goes its own way, by its name if it is of this trace.
+fn handed_over(stored: &Stored, other: &HandedOver) -> TextLink {
+    let mut known = stored.analysis.requests.iter();
+    let known = known.find(|one| one.request == other.request && one.trace_id == other.trace_id);
+    TextLink {
+        href: link_to(other.trace_id, other.request),
+        text: match known {
+            Some(request) => name(&format!("{} {}", request.service, request.operation)),
+            None => format!("{} in trace {}", other.request, other.trace_id),
+        },
     }
 }
 

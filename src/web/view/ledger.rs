@@ -85,6 +85,7 @@ fn pieces(ledger: &Ledger) -> Vec<LedgerPiece> {
         .iter()
         .map(|row| LedgerPiece {
             name: full_name(row),
+            label: long_name(row),
             short: short_name(row),
             time: row.time,
             look: look(row),
@@ -94,6 +95,7 @@ fn pieces(ledger: &Ledger) -> Vec<LedgerPiece> {
     if let Some(more) = ledger.more {
         let name = format!("{} more", number::count(more.rows));
         pieces.push(LedgerPiece {
+            label: name.clone(),
             short: name.clone(),
             name,
             time: more.time,
@@ -104,6 +106,7 @@ fn pieces(ledger: &Ledger) -> Vec<LedgerPiece> {
     if ledger.unspent > Nanos::ZERO {
         pieces.push(LedgerPiece {
             name: "left unspent".to_owned(),
+            label: "left unspent".to_owned(),
             short: "unspent".to_owned(),
             time: ledger.unspent,
             look: PieceLook::Unspent,
@@ -119,6 +122,14 @@ fn full_name(row: &Row) -> String {
             format!("{}, {} each", name(&row.name), number::ms_unit(each))
         }
         _ => name(&row.name),
+    }
+}
+
+/// What the bar says where there is room: of an edge the far side, as short as it can be said.
+fn long_name(row: &Row) -> String {
+    match row.kind {
+        Some(Part::Dependency | Part::Unreported) => short_name(row),
+        _ => full_name(row),
     }
 }
 
