@@ -86,6 +86,29 @@ pub struct SettingError {
     pub wanted: &'static str,
 }
 
+/// Every setting's name and the text that stands for it when nobody says anything.
+pub const DEFAULTS: &[(&str, &str)] = &[
+    ("grpc_addr", "127.0.0.1:4317"),
+    ("http_addr", "127.0.0.1:4318"),
+    ("web_addr", "127.0.0.1:4319"),
+    ("max_message_bytes", "64MiB"),
+    ("max_inflight_bytes", "256MiB"),
+    ("max_connections", "1024"),
+    ("body_timeout", "10s"),
+    ("max_open_traces", "200000"),
+    ("max_open_spans", "1000000"),
+    ("max_open_bytes", "1GiB"),
+    ("max_trace_spans", "200000"),
+    ("max_requests", "20000"),
+    ("max_kept_bytes", "1GiB"),
+    ("quiet", "2s"),
+    ("quiet_incomplete", "10s"),
+    ("longest", "120s"),
+    ("drain_timeout", "10s"),
+    ("cors_origins", ""),
+    ("no_samples", "false"),
+];
+
 /// Resolves every setting: `flag` and `environment` answer a setting's name (`grpc_addr`; the
 /// variable's, `DWINDLE_GRPC_ADDR`) with the text that was given, if any. An empty variable
 /// counts as not set.
@@ -95,25 +118,25 @@ pub fn resolve(
 ) -> Result<Settings, SettingError> {
     let from = Sources { flag, environment };
     Ok(Settings {
-        grpc_addr: from.get("grpc_addr", "127.0.0.1:4317", value::address)?,
-        http_addr: from.get("http_addr", "127.0.0.1:4318", value::address)?,
-        web_addr: from.get("web_addr", "127.0.0.1:4319", value::address)?,
-        max_message_bytes: from.get("max_message_bytes", "64MiB", value::bytes)?,
-        max_inflight_bytes: from.get("max_inflight_bytes", "256MiB", value::bytes)?,
-        max_connections: from.get("max_connections", "1024", value::count)?,
-        body_timeout: from.get("body_timeout", "10s", value::duration)?,
-        max_open_traces: from.get("max_open_traces", "200000", value::count)?,
-        max_open_spans: from.get("max_open_spans", "1000000", value::count)?,
-        max_open_bytes: from.get("max_open_bytes", "1GiB", value::bytes)?,
-        max_trace_spans: from.get("max_trace_spans", "200000", value::count)?,
-        max_requests: from.get("max_requests", "20000", value::count)?,
-        max_kept_bytes: from.get("max_kept_bytes", "1GiB", value::bytes)?,
-        quiet: from.get("quiet", "2s", value::duration)?,
-        quiet_incomplete: from.get("quiet_incomplete", "10s", value::duration)?,
-        longest: from.get("longest", "120s", value::duration)?,
-        drain_timeout: from.get("drain_timeout", "10s", value::duration)?,
-        cors_origins: from.get("cors_origins", "", value::origins)?,
-        no_samples: from.get("no_samples", "false", value::flag)?,
+        grpc_addr: from.get("grpc_addr", value::address)?,
+        http_addr: from.get("http_addr", value::address)?,
+        web_addr: from.get("web_addr", value::address)?,
+        max_message_bytes: from.get("max_message_bytes", value::bytes)?,
+        max_inflight_bytes: from.get("max_inflight_bytes", value::bytes)?,
+        max_connections: from.get("max_connections", value::count)?,
+        body_timeout: from.get("body_timeout", value::duration)?,
+        max_open_traces: from.get("max_open_traces", value::count)?,
+        max_open_spans: from.get("max_open_spans", value::count)?,
+        max_open_bytes: from.get("max_open_bytes", value::bytes)?,
+        max_trace_spans: from.get("max_trace_spans", value::count)?,
+        max_requests: from.get("max_requests", value::count)?,
+        max_kept_bytes: from.get("max_kept_bytes", value::bytes)?,
+        quiet: from.get("quiet", value::duration)?,
+        quiet_incomplete: from.get("quiet_incomplete", value::duration)?,
+        longest: from.get("longest", value::duration)?,
+        drain_timeout: from.get("drain_timeout", value::duration)?,
+        cors_origins: from.get("cors_origins", value::origins)?,
+        no_samples: from.get("no_samples", value::flag)?,
     })
 }
 
@@ -145,7 +168,6 @@ impl Sources<'_> {
     fn get<T>(
         &self,
         name: &str,
-        default: &str,
         parse: fn(&str) -> Result<T, Wanted>,
     ) -> Result<Set<T>, SettingError> {
         let variable = variable(name);
@@ -156,7 +178,9 @@ impl Sources<'_> {
         {
             (text, Origin::Environment, variable)
         } else {
-            (default.to_owned(), Origin::Default, name.to_owned())
+            let default = DEFAULTS.iter().find(|(named, _)| *named == name);
+            let text = default.map_or("", |(_, text)| text);
+            (text.to_owned(), Origin::Default, name.to_owned())
         };
         match parse(text.trim()) {
             Ok(value) => Ok(Set { value, origin }),

@@ -6,6 +6,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use dwindle::otlp::{traces_to_json, traces_to_proto};
+use dwindle::settings::{DEFAULTS, flag_name};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
 use prost::Message as _;
 use tonic::codec::CompressionEncoding;
@@ -249,27 +250,33 @@ fn a_setting_that_makes_no_sense_is_refused_by_name() {
 }
 
 #[test]
-fn every_setting_has_a_flag_of_its_name() {
+fn every_setting_has_a_flag_of_its_name_and_its_help_tells_the_default() {
     let help = String::from_utf8(support::run(&["serve", "--help"]).stdout).unwrap();
-    let mut asked = std::cell::RefCell::new(Vec::new());
-    dwindle::settings::resolve(
-        &|name| {
-            asked.borrow_mut().push(name.to_owned());
-            None
-        },
-        &|_| None,
-    )
-    .unwrap();
-    assert!(asked.get_mut().len() > 10);
-    for name in asked.get_mut() {
-        let flag = dwindle::settings::flag_name(name);
-        assert!(help.contains(&flag), "{flag}");
-        let value = match name.as_str() {
-            "no_samples" => continue,
-            _ => "\u{1}",
-        };
-        let output = support::run(&["serve", &flag, value]);
+    let asked = std::cell::RefCell::new(Vec::new());
+    let flag = |name: &str| {
+        asked.borrow_mut().push(name.to_owned());
+        None
+    };
+    dwindle::settings::resolve(&flag, &|_| None).unwrap();
+    let named: Vec<&str> = DEFAULTS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(*asked.borrow(), named);
+    for (name, default) in DEFAULTS {
+        let flag = flag_name(name);
+        let about = help
+            .split_once(&format!("{flag} "))
+            .or(help.split_once(&format!("{flag}\n")));
+        let (_, about) = about.unwrap_or_else(|| panic!("{flag} is not in the help"));
+        if *name == "no_samples" {
+            continue;
+        }
+        let about = about.split("      --").next().unwrap();
+        let default = if default.is_empty() { "none" } else { default };
+        assert!(
+            about.contains(&format!("[default: {default}]")),
+            "{flag}: {about}"
+        );
+        let output = support::run(&["serve", &flag, "\u{1}"]);
         let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains(&format!("{flag}: ")), "{said}");
+        assert!(said.starts_with(&format!("error: {flag}: ")), "{said}");
     }
 }
