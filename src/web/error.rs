@@ -16,8 +16,10 @@ use crate::telemetry::clock;
 pub(super) enum Problem {
     /// The address or a parameter makes no sense; says which and why.
     Bad(String),
-    /// There is nothing here (any more); says what was looked for.
+    /// There is nothing at this address; says what was looked for.
     NotFound(String),
+    /// No such trace or request is held, perhaps no longer; says which.
+    Gone(String),
     /// The address is right, the method is not.
     Method,
     /// Our fault; the number is in the log.
@@ -28,7 +30,7 @@ impl Problem {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Bad(_) => StatusCode::BAD_REQUEST,
-            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::NotFound(_) | Self::Gone(_) => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -37,7 +39,7 @@ impl Problem {
     fn title(&self) -> &'static str {
         match self {
             Self::Bad(_) => "That address makes no sense",
-            Self::NotFound(_) => "Not found",
+            Self::NotFound(_) | Self::Gone(_) => "Not found",
             Self::Method => "Only GET and HEAD",
             Self::Internal(_) => "Internal error",
         }
@@ -45,7 +47,7 @@ impl Problem {
 
     fn reason(&self) -> String {
         match self {
-            Self::Bad(reason) | Self::NotFound(reason) => reason.clone(),
+            Self::Bad(reason) | Self::NotFound(reason) | Self::Gone(reason) => reason.clone(),
             Self::Method => "The dashboard only shows; it changes nothing.".to_owned(),
             Self::Internal(id) => format!(
                 "The page could not be made; what was received is not affected. \
@@ -61,7 +63,7 @@ struct ErrorPage {
     chrome: Chrome,
     title: &'static str,
     reason: String,
-    missing: bool,
+    gone: bool,
 }
 
 /// The problem as a page.
@@ -70,7 +72,7 @@ pub(super) fn page(problem: &Problem) -> Response {
         chrome: Chrome::new(""),
         title: problem.title(),
         reason: problem.reason(),
-        missing: matches!(problem, Problem::NotFound(_)),
+        gone: matches!(problem, Problem::Gone(_)),
     };
     match page.render() {
         Ok(html) => (problem.status(), Html(html)).into_response(),

@@ -87,7 +87,7 @@ fn build(
         .iter()
         .find(|one| one.request == span);
     let request = found.ok_or_else(|| {
-        Problem::NotFound(format!(
+        Problem::Gone(format!(
             "Trace {id} has no request {span}; late spans may have made it a part of another one. \
              Look at /traces/{id}."
         ))

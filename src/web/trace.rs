@@ -120,5 +120,5 @@ pub(super) fn read_id(text: &str) -> Result<TraceId, Problem> {
 
 /// There is no such trace.
 pub(super) fn gone(wanted: &str) -> Problem {
-    Problem::NotFound(format!("No trace {} is held.", name(wanted)))
+    Problem::Gone(format!("No trace {} is held.", name(wanted)))
 }

@@ -11,6 +11,12 @@ use crate::report::number;
 /// Stretches that the label names, the longest.
 const NAMED: usize = 12;
 
+/// Everybody but the culprit.
+const QUIET: &str = r#"class="quiet""#;
+
+/// Quiet stretches narrower than this have no outline.
+const OUTLINED_FROM: Percent = Percent::thousandths(150);
+
 /// The strip of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Strip<'a> {
@@ -44,7 +50,12 @@ impl fmt::Display for Strip<'_> {
         }
         for stretch in self.stretches {
             let (x, width) = self.scale.span(stretch.start, stretch.end);
-            write!(f, r#"<rect {} x="{x}" width="{width}"/>"#, look(stretch))?;
+            let look = match look(stretch) {
+                // Outlines of many that are side by side would be all that is seen.
+                QUIET if width < OUTLINED_FROM => r#"class="quiet s""#,
+                look => look,
+            };
+            write!(f, r#"<rect {look} x="{x}" width="{width}"/>"#)?;
         }
         if let Some(x) = deadline.map(|deadline| self.scale.at(deadline)) {
             write!(
@@ -139,6 +150,6 @@ fn look(stretch: &Stretch) -> &'static str {
             r#"class="lateown" fill="url(#h-after)""#
         }
         (StretchKind::LateDependency, _) => r#"class="latedep" fill="url(#h-afterdep)""#,
-        _ => r#"class="quiet""#,
+        _ => QUIET,
     }
 }

@@ -7,7 +7,7 @@ use super::row::RowView;
 use super::window::{Cut, Select, cut, opened, unfolded};
 use super::words::{Markup, link_to, name, sentence};
 use super::{LONG, SHORT};
-use crate::model::{Nanos, Request, SpanId};
+use crate::model::{Nanos, Outcome, Request, SpanId};
 use crate::query::facts;
 use crate::query::story;
 use crate::query::waterfall::{Line, Waterfall, fold, waterfall};
@@ -105,7 +105,13 @@ impl RequestView {
         Self {
             title: format!(
                 "{}: {} {}",
-                request.outcome.as_str().replace('_', " "),
+                match request.outcome {
+                    Outcome::Cancelled => "Cancelled",
+                    Outcome::Missed => "Missed",
+                    Outcome::Failed => "Failed",
+                    Outcome::NoBudget => "No budget",
+                    Outcome::Met => "Met",
+                },
                 name(&request.service),
                 name(&request.operation)
             ),
