@@ -184,11 +184,15 @@ fn ambiguous_write(cases: &mut Cases<'_>, id: AttemptId) {
     let gave_up =
         attempt.evidence.deadline || attempt.evidence.cancelled || outlived && call.waited;
     // A callee that failed may have written all the same: then its own write tells.
-    let far_side_failed = attempt.callees.iter().any(|&callee| {
+    let failed = attempt.callees.iter().copied().filter(|&callee| {
         let evidence = known.hops.hops[callee].evidence;
-        let failed = evidence.error || evidence.cancelled || evidence.deadline;
-        failed && !attempts_of(known.hops, callee).any(|write| has_written(cases, write))
+        evidence.error || evidence.cancelled || evidence.deadline
     });
+    let failed: Vec<HopId> = failed.collect();
+    let written = failed.iter().find_map(|&callee| {
+        attempts_of(known.hops, callee).find(|&write| has_written(cases, write))
+    });
+    let far_side_failed = !failed.is_empty() && written.is_none();
     if !gave_up || far_side_failed {
         return;
     }
@@ -208,19 +212,16 @@ fn ambiguous_write(cases: &mut Cases<'_>, id: AttemptId) {
     let Some(Some(method)) = writes else { return };
     let origin = known.timing.hops[known.hops.hops[attempt.hop].root].start;
     let mut times = vec![("gave_up_ms", call.end - origin)];
-    if let Some(far) = far {
+    let mut texts = vec![("method", method.into())];
+    if let Some(write) = written {
+        times.push(("written_ms", known.timing.calls[write].end - origin));
+        texts.push(("written_to", known.hops.attempts[write].to.clone()));
+    } else if let Some(far) = far {
         times.push(("finished_ms", far.end - origin));
     }
     let weight = far.map_or(Nanos::ZERO, |far| (far.end - call.end).at_least_zero());
     let to = Some(attempt.to.clone());
-    cases.push(
-        Rule::AmbiguousWrite,
-        attempt.hop,
-        to,
-        weight,
-        &times,
-        vec![("method", method.into())],
-    );
+    cases.push(Rule::AmbiguousWrite, attempt.hop, to, weight, &times, texts);
 }
 
 /// A write that was answered without an error.

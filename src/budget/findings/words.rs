@@ -72,6 +72,13 @@ pub(super) fn message(case: &Case) -> String {
             t("gave_up_ms"),
             t("finished_ms"),
         ),
+        Rule::AmbiguousWrite if has("written_ms") => format!(
+            "The call ({}) was given up by {service} at {}; {to} failed, but had its write to {} done at {}.",
+            text("method"),
+            t("gave_up_ms"),
+            text("written_to"),
+            t("written_ms"),
+        ),
         Rule::AmbiguousWrite => format!(
             "The call ({}) was given up by {service} at {}; how it ended at {to} is unknown.",
             text("method"),
