@@ -49,7 +49,8 @@ pub(super) struct Skew {
 struct Pair {
     low: Option<Nanos>,
     high: Option<Nanos>,
-    first: (Nanos, AttemptId, HopId),
+    /// The first call between them: of the outermost hop, for starts on two clocks do not compare.
+    first: (HopId, Nanos, AttemptId, HopId),
 }
 
 impl Pair {
@@ -89,7 +90,7 @@ pub(super) fn align(forest: &Forest<'_>, hops: &Hops) -> Clocks {
             ));
         }
         if offset != Nanos::ZERO || conflict {
-            let (_, attempt, callee) = pair.first;
+            let (_, _, attempt, callee) = pair.first;
             let forward = hops.hops[hops.attempts[attempt].hop].host == a;
             let bounds = (pair.low, pair.high);
             let root = hops.hops[hops.attempts[attempt].hop].root;
@@ -142,7 +143,7 @@ fn bound(forest: &Forest<'_>, hops: &Hops) -> BTreeMap<(usize, usize), Pair> {
                 mirrored((low, high))
             };
             let (call_start, _) = hops.interval(forest, attempt);
-            let first = (call_start, id, callee);
+            let first = (attempt.hop, call_start, id, callee);
             let pair = pairs.entry((from.min(to), from.max(to))).or_insert(Pair {
                 low: None,
                 high: None,

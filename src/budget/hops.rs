@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Attributes, CallKind, Kind, Nanos, Text, Value};
+use crate::model::{Attributes, CallKind, Kind, Nanos, SpanId, Text};
 
 use super::conventions::{Facts, read};
 use super::evidence::{self, Evidence};
+use super::names::{dependency_name, host, is_remote_call, is_store};
 use super::policy::Policy;
 use super::tree::{Children, Forest, NodeId};
 
@@ -26,6 +27,9 @@ pub(super) struct RawHop {
     pub caller: Option<HopId>,
     /// The hop that started it without waiting.
     pub handed_from: Option<HopId>,
+    /// Of a root without parent: the spans of other requests that its links name, each with its
+    /// hop. They started it without waiting.
+    pub linked_from: Vec<(HopId, NodeId)>,
     /// The root hop of its request.
     pub root: HopId,
     /// The attempt that it answers.
@@ -54,6 +58,8 @@ pub(super) struct RawCall {
     pub span: Option<NodeId>,
     /// Its nested attempts, by start; one if there are none nested.
     pub attempts: Vec<AttemptId>,
+    /// How it ended, by the words of the spans around its attempts.
+    pub evidence: Evidence,
 }
 
 /// One outbound attempt.
@@ -108,6 +114,7 @@ impl Hops {
         };
         let mut places = Places::new(forest.nodes.len());
         this.enter(forest, policy, &mut places);
+        this.link(forest, &places);
         this.call(forest, &places);
         this.judge(forest);
         this
@@ -116,6 +123,12 @@ impl Hops {
     /// What a span says of deadlines.
     pub(super) fn facts(&self, node: NodeId) -> Option<&Facts> {
         self.facts[node].as_deref()
+    }
+
+    /// What a span says of how it ended.
+    fn evidence_of(&self, forest: &Forest<'_>, node: NodeId) -> Evidence {
+        let outcome = self.facts(node).and_then(|facts| facts.outcome.as_deref());
+        evidence::of_span(forest.span(node), outcome)
     }
 
     /// Gives every span its hop.
@@ -147,6 +160,7 @@ impl Hops {
                         entry: node,
                         caller,
                         handed_from: from.filter(|_| kind == Entry::Async),
+                        linked_from: vec![],
                         root: caller.map_or(id, |caller| self.hops[caller].root),
                         via: None,
                         host,
@@ -165,6 +179,44 @@ impl Hops {
         self.hosts = vec![Text::default(); host_ids.len()];
         for (name, id) in host_ids {
             self.hosts[id] = name;
+        }
+    }
+
+    /// Finds who started the roots that have links: a link is no parent, but tells of a hand-over.
+    fn link(&mut self, forest: &Forest<'_>, places: &Places) {
+        let linked: Vec<HopId> = (0..self.hops.len())
+            .filter(|&id| {
+                let hop = &self.hops[id];
+                let apart = hop.caller.is_none() && hop.handed_from.is_none();
+                apart && !forest.span(hop.entry).links.is_empty()
+            })
+            .collect();
+        if linked.is_empty() {
+            return;
+        }
+        let mut by_id: Vec<(SpanId, NodeId)> = (0..forest.nodes.len())
+            .map(|node| (forest.span(node).span_id, node))
+            .collect();
+        by_id.sort_unstable();
+        for id in linked {
+            let entry = forest.span(self.hops[id].entry);
+            let mut from = Vec::new();
+            for link in &entry.links {
+                if link.trace_id != entry.trace_id || link.span_id == entry.span_id {
+                    continue;
+                }
+                let first = by_id.partition_point(|(other, _)| *other < link.span_id);
+                let named = by_id[first..].iter();
+                for &(_, node) in named.take_while(|(other, _)| *other == link.span_id) {
+                    let hop = places.hop[node];
+                    if self.hops[hop].root != id {
+                        from.push((hop, node));
+                    }
+                }
+            }
+            from.sort_unstable();
+            from.dedup_by_key(|(hop, _)| *hop);
+            self.hops[id].linked_from = from;
         }
     }
 
@@ -220,7 +272,17 @@ impl Hops {
             self.attempts.push(attempt);
             attempts.push(id);
         }
-        self.calls.push(RawCall { span, attempts });
+        self.calls.push(RawCall {
+            span,
+            attempts,
+            evidence: Evidence::default(),
+        });
+        let around = self.spans_around(forest, call);
+        self.calls[call].evidence = around
+            .into_iter()
+            .fold(Evidence::default(), |evidence, node| {
+                evidence.and(self.evidence_of(forest, node))
+            });
         self.hops[hop].calls.push(call);
     }
 
@@ -235,25 +297,10 @@ impl Hops {
     ) -> Attempt {
         let mut resend = None;
         let mut evidence = Evidence::default();
-        let chain: Vec<NodeId> = spans.map_or(vec![], |(first, last)| {
-            let mut chain = vec![last];
-            let mut at = last;
-            while at != first {
-                let Some(parent) = forest.nodes[at].parent else {
-                    break;
-                };
-                at = parent;
-                chain.push(at);
-            }
-            chain
-        });
+        let chain = spans.map_or(vec![], |(first, last)| outbound_up_to(forest, last, first));
         for &node in &chain {
-            if matches!(forest.span(node).kind, Kind::Client | Kind::Producer) {
-                let facts = self.facts(node);
-                let outcome = facts.and_then(|facts| facts.outcome.as_deref());
-                evidence = evidence.and(evidence::of_span(forest.span(node), outcome));
-                resend = resend.max(facts.and_then(|facts| facts.resend));
-            }
+            evidence = evidence.and(self.evidence_of(forest, node));
+            resend = resend.max(self.facts(node).and_then(|facts| facts.resend));
         }
         if let Some(&callee) = callees.first() {
             let entry = forest.span(self.hops[callee].entry);
@@ -314,8 +361,7 @@ impl Hops {
             let hop = &self.hops[id];
             let mut evidence = Evidence::default();
             for &node in &hop.layers {
-                let outcome = self.facts(node).and_then(|facts| facts.outcome.as_deref());
-                evidence = evidence.and(evidence::of_span(forest.span(node), outcome));
+                evidence = evidence.and(self.evidence_of(forest, node));
             }
             // A handler below a framework's SERVER span says it for the hop.
             for &node in &hop.nodes {
@@ -341,6 +387,35 @@ impl Hops {
         })
     }
 
+    /// The CLIENT or PRODUCER spans of an attempt, the innermost first.
+    pub(super) fn spans_of(&self, forest: &Forest<'_>, attempt: AttemptId) -> Vec<NodeId> {
+        match self.attempts[attempt].spans {
+            Some((first, innermost)) => outbound_up_to(forest, innermost, first),
+            None => vec![],
+        }
+    }
+
+    /// What an attempt's own attributes call the far side.
+    pub(super) fn peer_of(&self, forest: &Forest<'_>, attempt: AttemptId) -> Option<Text> {
+        let spans = self.spans_of(forest, attempt);
+        let mut outermost_first = spans.into_iter().rev();
+        outermost_first.find_map(|node| dependency_name(&forest.span(node).attributes))
+    }
+
+    /// The CLIENT spans of a call around its nested attempts, the innermost first.
+    pub(super) fn spans_around(&self, forest: &Forest<'_>, call: CallId) -> Vec<NodeId> {
+        let RawCall { span, attempts, .. } = &self.calls[call];
+        let first = attempts
+            .first()
+            .and_then(|&attempt| self.attempts[attempt].spans);
+        match (*span, first) {
+            (Some(top), Some((first, _))) if first != top => forest.nodes[first]
+                .parent
+                .map_or(vec![], |parent| outbound_up_to(forest, parent, top)),
+            _ => vec![],
+        }
+    }
+
     /// The `deadline.outcome` that a span reports for its hop.
     pub(super) fn reported_by(&self, forest: &Forest<'_>, node: NodeId) -> Option<&str> {
         let outbound = matches!(forest.span(node).kind, Kind::Client | Kind::Producer);
@@ -358,6 +433,17 @@ impl Hops {
         };
         (node.start, node.end)
     }
+}
+
+/// The CLIENT and PRODUCER spans from one span up to another around it, both included.
+fn outbound_up_to(forest: &Forest<'_>, from: NodeId, top: NodeId) -> Vec<NodeId> {
+    let is_outbound =
+        |node: &NodeId| matches!(forest.span(*node).kind, Kind::Client | Kind::Producer);
+    std::iter::successors(Some(from), |&at| {
+        forest.nodes[at].parent.filter(|_| at != top)
+    })
+    .filter(is_outbound)
+    .collect()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -500,68 +586,4 @@ fn add_logs(forest: &Forest<'_>, all: &mut [Option<Box<Facts>>]) {
             read(&log.attributes, forest.span(node).kind, facts);
         }
     }
-}
-
-/// What tells one clock from another: the host, else the instance, else the service.
-fn host(forest: &Forest<'_>, node: NodeId) -> Text {
-    let resource = &forest.span(node).resource;
-    ["host.id", "host.name", "service.instance.id"]
-        .iter()
-        .find_map(|key| match resource.attributes.get(key) {
-            Some(Value::Str(text)) if !text.is_empty() => {
-                // An instance id is unique within its service only.
-                if *key == "service.instance.id" {
-                    Some(compact_str::format_compact!("{}/{text}", resource.service))
-                } else {
-                    Some(text.clone())
-                }
-            }
-            _ => None,
-        })
-        .unwrap_or_else(|| resource.service.clone())
-}
-
-fn any_key(list: &Attributes, prefixes: &[&str]) -> bool {
-    list.iter()
-        .any(|(key, _)| prefixes.iter().any(|prefix| key.starts_with(prefix)))
-}
-
-fn is_remote_call(list: &Attributes) -> bool {
-    any_key(list, &["rpc.", "http.", "url.", "grpc."])
-}
-
-fn is_store(list: &Attributes) -> bool {
-    any_key(list, &["db.", "messaging."])
-}
-
-/// The name of a far side that left no spans (section 2.6).
-fn dependency_name(list: &Attributes) -> Option<Text> {
-    if let Some(system) = list
-        .text("db.system.name")
-        .or_else(|| list.text("db.system"))
-    {
-        let space = list.text("db.namespace").or_else(|| list.text("db.name"));
-        return Some(match space {
-            Some(space) => compact_str::format_compact!("{system} {space}"),
-            None => system.into(),
-        });
-    }
-    if let Some(system) = list.text("messaging.system") {
-        let to = list
-            .text("messaging.destination.name")
-            .or_else(|| list.text("messaging.destination"));
-        return Some(match to {
-            Some(to) => compact_str::format_compact!("{system} {to}"),
-            None => system.into(),
-        });
-    }
-    [
-        "peer.service",
-        "server.address",
-        "net.peer.name",
-        "rpc.service",
-    ]
-    .iter()
-    .find_map(|key| list.text(key))
-    .map(Text::from)
 }

@@ -16,6 +16,7 @@ mod conventions;
 mod evidence;
 mod findings;
 mod hops;
+mod names;
 mod path;
 mod policy;
 mod request;
@@ -51,7 +52,7 @@ pub fn analyse(trace: &Trace, policy: &Policy, typical: &Typical) -> Analysis {
     let hops = hops::Hops::find(&forest, policy);
     let clocks = clocks::align(&forest, &hops);
     let timing = timing::Timing::find(&forest, &hops, &clocks, policy);
-    let retries = retries::Retries::find(&hops, &timing);
+    let retries = retries::Retries::find(&forest, &hops, &timing);
     let (verdicts, call_verdicts) = request::verdicts(&forest, &hops, &timing, policy);
     request::requests(&request::Known {
         forest: &forest,

@@ -21,7 +21,7 @@ use crate::model::{CallKind, Nanos, Part, SpanId, Text};
 
 use super::hops::{CallId, HopId, Hops};
 use super::retries::Retries;
-use super::timing::{Timing, attempts_of};
+use super::timing::Timing;
 use super::tree::Forest;
 
 /// A stretch of the path. Times are on the root's clock, from the forest's base.
@@ -121,7 +121,7 @@ pub(super) fn waited_calls<'a>(
     hop: HopId,
 ) -> impl Iterator<Item = Child> + 'a {
     hops.hops[hop].calls.iter().filter_map(move |&call| {
-        let (start, end) = call_interval(forest, hops, timing, call);
+        let (start, end) = timing.call_interval(forest, hops, call);
         let raw = &hops.calls[call];
         let waited = raw
             .attempts
@@ -138,31 +138,6 @@ pub(super) fn waited_calls<'a>(
             index: call,
         })
     })
-}
-
-/// Start and end of a whole call, on the root's clock.
-pub(super) fn call_interval(
-    forest: &Forest<'_>,
-    hops: &Hops,
-    timing: &Timing,
-    call: CallId,
-) -> (Nanos, Nanos) {
-    let raw = &hops.calls[call];
-    let Some(&first) = raw.attempts.first() else {
-        return (Nanos::ZERO, Nanos::ZERO);
-    };
-    let time = &timing.calls[first];
-    match (raw.span, hops.attempts[first].spans) {
-        // A call with nested attempts reaches beyond them.
-        (Some(outer), Some((inner, _))) => {
-            let offset = time.start - forest.nodes[inner].start;
-            (
-                forest.nodes[outer].start + offset,
-                forest.nodes[outer].end + offset,
-            )
-        }
-        _ => (time.start, time.end),
-    }
 }
 
 /// The path of a request in time order, and how many stretches had to be clipped to fit.
@@ -367,12 +342,11 @@ fn between(index: usize, count: usize, inside: Part) -> Part {
     }
 }
 
-/// A hop's time less the union of the calls that it waited for.
-pub(super) fn local_time(hops: &Hops, timing: &Timing, hop: HopId) -> Nanos {
+/// A hop's time less the union of the calls that it waited for, each with all its attempts and
+/// what lies between them.
+pub(super) fn local_time(forest: &Forest<'_>, hops: &Hops, timing: &Timing, hop: HopId) -> Nanos {
     let time = &timing.hops[hop];
-    let mut calls: Vec<(Nanos, Nanos)> = attempts_of(hops, hop)
-        .map(|attempt| &timing.calls[attempt])
-        .filter(|call| call.waited)
+    let mut calls: Vec<(Nanos, Nanos)> = waited_calls(forest, hops, timing, hop)
         .map(|call| (call.start.max(time.start), call.end.min(time.end)))
         .filter(|(start, end)| start < end)
         .collect();

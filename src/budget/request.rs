@@ -44,9 +44,15 @@ impl Known<'_> {
     }
 
     /// A hop's run time for nobody: after its effective deadline, or after the first call above
-    /// it ended. A millisecond over the call's end is the clocks' slack, not work.
+    /// it ended; none of a hop that was not meant to be waited for. A millisecond over the
+    /// call's end is the clocks' slack, not work.
     pub(super) fn wasted(&self, hop: HopId) -> Nanos {
         let time = &self.timing.hops[hop];
+        let raw = &self.hops.hops[hop];
+        let unwaited = |via: AttemptId| !self.timing.calls[via].waited;
+        if raw.caller.is_some() && raw.via.is_none_or(unwaited) {
+            return Nanos::ZERO;
+        }
         let after = |instant: Nanos| time.end - time.start.max(instant);
         let by_deadline = time.effective.map_or(Nanos::ZERO, after);
         let by_patience = time.patience.map_or(Nanos::ZERO, after);
@@ -65,17 +71,14 @@ pub(super) fn requests(known: &Known<'_>) -> Analysis {
     let hops = &known.hops.hops;
     let order = depth_first(known);
     let mut handed: BTreeMap<HopId, Vec<HandedOver>> = BTreeMap::new();
-    let started = hops
-        .iter()
-        .enumerate()
-        .filter_map(|(id, hop)| Some((id, hop.handed_from?)));
-    for (started, by) in started.chain(linked(known)) {
-        let request = known.forest.span(hops[started].entry).span_id;
-        let trace_id = known.forest.trace.id;
-        handed
-            .entry(by)
-            .or_default()
-            .push(HandedOver { trace_id, request });
+    let trace_id = known.forest.trace.id;
+    for hop in hops {
+        let request = known.forest.span(hop.entry).span_id;
+        let linked = hop.linked_from.iter().map(|(by, _)| *by);
+        for by in hop.handed_from.into_iter().chain(linked) {
+            let over = HandedOver { trace_id, request };
+            handed.entry(by).or_default().push(over);
+        }
     }
     let mut requests = Vec::new();
     let mut members: Vec<HopId> = Vec::new();
@@ -94,43 +97,6 @@ pub(super) fn requests(known: &Known<'_>) -> Analysis {
         trace_id: known.forest.trace.id,
         requests,
     }
-}
-
-/// Which hops' spans the links of a root name, within the trace: those started it. Pairs of the
-/// naming root and the named hop.
-fn linked(known: &Known<'_>) -> Vec<(HopId, HopId)> {
-    let (forest, hops) = (known.forest, &known.hops.hops);
-    let roots = hops
-        .iter()
-        .enumerate()
-        .filter(|(_, hop)| hop.caller.is_none() && hop.handed_from.is_none());
-    let mut named: BTreeMap<SpanId, Vec<HopId>> = BTreeMap::new();
-    for (id, hop) in roots {
-        let entry = forest.span(hop.entry);
-        for link in entry
-            .links
-            .iter()
-            .filter(|link| link.trace_id == entry.trace_id)
-        {
-            named.entry(link.span_id).or_default().push(id);
-        }
-    }
-    if named.is_empty() {
-        return vec![];
-    }
-    let mut pairs = Vec::new();
-    for (id, hop) in hops.iter().enumerate() {
-        for &node in &hop.nodes {
-            let by = named.get(&forest.span(node).span_id).into_iter().flatten();
-            pairs.extend(
-                by.filter(|&&by| hops[by].root != hop.root)
-                    .map(|&by| (by, id)),
-            );
-        }
-    }
-    pairs.sort_unstable();
-    pairs.dedup();
-    pairs
 }
 
 /// All hops, request by request, depth first, siblings by aligned start.
@@ -266,7 +232,9 @@ fn surfaced(
             None => Some(0),
             Some(&caller) => depth[caller].map(|depth: usize| depth + 1),
         };
-        let Some(level) = above.filter(|_| known.verdicts[hop].0 != Verdict::Ok) else {
+        // What nobody waited for failed nobody.
+        let counts = known.verdicts[hop].0 != Verdict::Ok && !known.timing.hops[hop].detached;
+        let Some(level) = above.filter(|_| counts) else {
             continue;
         };
         depth[id] = Some(level);
@@ -384,7 +352,7 @@ impl View<'_> {
         let known = self.known;
         let (hop, time) = (&known.hops.hops[id], &known.timing.hops[id]);
         let (verdict, blamed) = known.verdicts[id];
-        let computed = path::local_time(known.hops, known.timing, id);
+        let computed = path::local_time(known.forest, known.hops, known.timing, id);
         let observed = known.hops.nodes_of(known.forest, id).find_map(|node| {
             known
                 .hops

@@ -4,10 +4,13 @@
 //! count says so. *Hedge*: overlapping, same target and operation, one of them cancelled or
 //! counted. Parallel fan-out is neither.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::Text;
 
 use super::hops::{AttemptId, HopId, Hops};
 use super::timing::{Timing, attempts_of};
+use super::tree::Forest;
 
 /// Calls of one hop that are attempts of one call, by start; at least two.
 #[derive(Debug, Clone)]
@@ -31,19 +34,24 @@ pub(super) struct Retries {
 
 impl Retries {
     /// Finds the groups of every hop.
-    pub(super) fn find(hops: &Hops, timing: &Timing) -> Self {
+    pub(super) fn find(forest: &Forest<'_>, hops: &Hops, timing: &Timing) -> Self {
         let mut this = Self {
             groups: vec![],
             place: vec![None; hops.attempts.len()],
         };
         for id in 0..hops.hops.len() {
+            let services = services_by_peer(forest, hops, id);
             let mut alike: BTreeMap<(&str, &str), Vec<AttemptId>> = BTreeMap::new();
             for attempt in attempts_of(hops, id) {
                 let what = &hops.attempts[attempt];
-                alike
-                    .entry((&what.to, &what.operation))
-                    .or_default()
-                    .push(attempt);
+                let operation = what.operation.as_str();
+                let service = if what.callees.is_empty() && !services.is_empty() {
+                    services.get(&(what.to.clone(), operation)).copied()
+                } else {
+                    None
+                };
+                let target = (service.unwrap_or(&what.to), operation);
+                alike.entry(target).or_default().push(attempt);
             }
             for mut attempts in alike.into_values().filter(|attempts| attempts.len() > 1) {
                 attempts.sort_by_key(|&attempt| (timing.calls[attempt].start, attempt));
@@ -108,6 +116,34 @@ impl Retries {
             hedged,
         });
     }
+}
+
+/// Services by the peer name that a call of the same operation bore: an attempt that left no
+/// spans on the far side is known by that name only.
+fn services_by_peer<'a>(
+    forest: &'a Forest<'_>,
+    hops: &'a Hops,
+    hop: HopId,
+) -> BTreeMap<(Text, &'a str), &'a str> {
+    let is_dark = |attempt: &AttemptId| hops.attempts[*attempt].callees.is_empty();
+    let dark: BTreeSet<(&str, &str)> = attempts_of(hops, hop)
+        .filter(is_dark)
+        .map(|attempt| &hops.attempts[attempt])
+        .map(|what| (what.to.as_str(), what.operation.as_str()))
+        .collect();
+    if dark.is_empty() {
+        return BTreeMap::new();
+    }
+    attempts_of(hops, hop)
+        .filter(|attempt| !is_dark(attempt))
+        .filter_map(|attempt| {
+            let what = &hops.attempts[attempt];
+            let peer = hops.peer_of(forest, attempt)?;
+            let operation = what.operation.as_str();
+            dark.contains(&(peer.as_str(), operation))
+                .then_some(((peer, operation), what.to.as_str()))
+        })
+        .collect()
 }
 
 /// Whether `after` is another attempt of `before`, and if so whether they overlap.

@@ -5,7 +5,7 @@ use crate::model::{How, Kind, Nanos, Source, SpanId, Text};
 
 use super::clocks::Clocks;
 use super::conventions::{Field, Reading};
-use super::hops::{Attempt, AttemptId, HopId, Hops};
+use super::hops::{AttemptId, CallId, HopId, Hops};
 use super::policy::Policy;
 use super::tree::{Forest, NodeId};
 use super::{TOLERANCE, near};
@@ -34,6 +34,10 @@ pub(super) struct HopTime {
     pub from: Option<HopId>,
     /// It rests on the length of a call that timed out, on nothing better.
     pub inferred: bool,
+    /// Its own deadline, unless that is merely inferred.
+    pub own_known: Option<Nanos>,
+    /// The earliest of its own and its callers' deadlines that are not merely inferred.
+    pub known: Option<Nanos>,
     /// When the first call above it (its own included) ended: who asked for it has left then.
     pub patience: Option<Nanos>,
     /// It is part of something that was not waited for.
@@ -107,7 +111,7 @@ impl Timing {
             failed_by_deadline: hops.hops.iter().map(|hop| hop.evidence.deadline).collect(),
         };
         this.align(forest, hops, clocks);
-        this.fail_because_of_calls(hops);
+        this.fail_because_of_calls(forest, hops);
         for id in 0..hops.hops.len() {
             this.read_budget(forest, hops, clocks, policy, id);
             this.read_calls(forest, hops, id);
@@ -116,7 +120,7 @@ impl Timing {
             let failed = hop.evidence.error || hop.evidence.cancelled;
             this.failed_by_deadline[id] |= failed && this.is_late(id);
         }
-        this.fail_because_of_calls(hops);
+        this.fail_because_of_calls(forest, hops);
         this
     }
 
@@ -127,9 +131,27 @@ impl Timing {
             .is_some_and(|deadline| time.end > deadline + TOLERANCE)
     }
 
-    /// What the hop has left at an instant, if it has a deadline.
-    pub(super) fn left(&self, hop: HopId, at: Nanos) -> Option<Nanos> {
-        self.hops[hop].effective.map(|deadline| deadline - at)
+    /// Start and end of a whole call, on the root's clock: a call with nested attempts reaches
+    /// beyond them.
+    pub(super) fn call_interval(
+        &self,
+        forest: &Forest<'_>,
+        hops: &Hops,
+        call: CallId,
+    ) -> (Nanos, Nanos) {
+        let raw = &hops.calls[call];
+        let Some(&first) = raw.attempts.first() else {
+            return (Nanos::ZERO, Nanos::ZERO);
+        };
+        let time = &self.calls[first];
+        match (raw.span, hops.attempts[first].spans) {
+            (Some(outer), Some((inner, _))) => {
+                let offset = time.start - forest.nodes[inner].start;
+                let outer = &forest.nodes[outer];
+                (outer.start + offset, outer.end + offset)
+            }
+            _ => (time.start, time.end),
+        }
     }
 
     fn align(&mut self, forest: &Forest<'_>, hops: &Hops, clocks: &Clocks) {
@@ -156,20 +178,28 @@ impl Timing {
 
     /// A hop that fails right after a call of its own failed by deadline failed because of it.
     /// Callees before callers.
-    fn fail_because_of_calls(&mut self, hops: &Hops) {
+    fn fail_because_of_calls(&mut self, forest: &Forest<'_>, hops: &Hops) {
         for (id, hop) in hops.hops.iter().enumerate().rev() {
             if self.failed_by_deadline[id] || hop.evidence.cancelled || !hop.evidence.error {
                 continue;
             }
             let end = self.hops[id].end;
-            let because = attempts_of(hops, id).any(|attempt| {
-                let time = &self.calls[attempt];
-                let just_before = time.end <= end + OUTLIVES && end - time.end <= BECAUSE_OF;
-                let callee_failed = hops.attempts[attempt].callees.iter().any(|&callee| {
-                    self.failed_by_deadline[callee] && self.hops[callee].end <= time.end + OUTLIVES
-                });
-                just_before && (hops.attempts[attempt].evidence.deadline || callee_failed)
+            let is_just_before =
+                |ended: Nanos| ended <= end + OUTLIVES && end - ended <= BECAUSE_OF;
+            let whole = hop.calls.iter().any(|&call| {
+                let raw = &hops.calls[call];
+                raw.evidence.deadline && is_just_before(self.call_interval(forest, hops, call).1)
             });
+            let because = whole
+                || attempts_of(hops, id).any(|attempt| {
+                    let time = &self.calls[attempt];
+                    let just_before = is_just_before(time.end);
+                    let callee_failed = hops.attempts[attempt].callees.iter().any(|&callee| {
+                        self.failed_by_deadline[callee]
+                            && self.hops[callee].end <= time.end + OUTLIVES
+                    });
+                    just_before && (hops.attempts[attempt].evidence.deadline || callee_failed)
+                });
             self.failed_by_deadline[id] = because;
         }
     }
@@ -272,6 +302,8 @@ impl Timing {
             time.effective = time.own;
             time.from = from;
             time.inferred = inferred;
+            time.own_known = time.own.filter(|_| !inferred);
+            time.known = time.own_known;
         }
         if let Some(above) = above {
             time.patience = via.map(|via| {
@@ -279,6 +311,9 @@ impl Timing {
                 above.patience.map_or(own, |theirs| theirs.min(own))
             });
             time.detached = above.detached;
+            if let Some(theirs) = above.known {
+                time.known = earlier(time.known, theirs);
+            }
             if let Some(theirs) = above.effective
                 && time.effective.is_none_or(|own| theirs < own)
             {
@@ -313,39 +348,23 @@ impl Timing {
             || hop.evidence.cancelled
             || (hop.evidence.error && self.is_late(id));
         let end = self.hops[id].end;
+        let offset = self.hops[id].start - forest.nodes[hop.entry].start;
         let single = hop.calls.len() == 1 && hops.calls[hop.calls[0]].attempts.len() == 1;
         for &call in &hop.calls {
-            let raw = &hops.calls[call];
-            let top = raw.span;
-            for &attempt in &raw.attempts {
-                let node = hops.attempts[attempt].spans.map(|(first, _)| first);
+            let around = hops.spans_around(forest, call);
+            let shared = Given::read(forest, hops, around, offset);
+            for &attempt in &hops.calls[call].attempts {
                 let (start, call_end) = (self.calls[attempt].start, self.calls[attempt].end);
-                let offset = start - node.map_or(start, |node| forest.nodes[node].start);
-                let mut timeout = None;
-                let mut limit = None;
-                let mut sent = None;
-                for node in chain(forest, hops, attempt, top) {
-                    let at = forest.nodes[node].start + offset;
-                    if timeout.is_none()
-                        && let Some(told) = told(forest, hops, node, Field::Timeout)
-                    {
-                        limit = earlier(limit, at + told.time);
-                        // Attempts share what their top-level call was given.
-                        let left = Told {
-                            time: told.time - (start - at),
-                            ..told
-                        };
-                        timeout = Some(left);
-                    }
-                    if sent.is_none()
-                        && let Some(told) = sent_by(forest, hops, node, at - offset)
-                    {
-                        sent = Some(Told {
-                            time: told.time - (start - at),
-                            ..told
-                        });
-                    }
-                }
+                let own = hops.spans_of(forest, attempt);
+                let given = Given::read(forest, hops, own, offset).within(&shared);
+                let limit = given.timeout.as_ref().map(|(until, _)| *until);
+                // Attempts share what their top-level call was given.
+                let left = |(until, told): (Nanos, Told)| Told {
+                    time: told.time.min(until - start),
+                    ..told
+                };
+                let timeout = given.timeout.map(left);
+                let mut sent = given.sent.map(left);
                 if sent.is_none() && single {
                     // A handler with one call may say it on its own span.
                     sent = hop
@@ -382,28 +401,44 @@ fn is_outbound(forest: &Forest<'_>, node: NodeId) -> bool {
     matches!(forest.span(node).kind, Kind::Client | Kind::Producer)
 }
 
-/// The spans that speak for an attempt: its own from the innermost outwards, then its top-level
-/// call's.
-fn chain(forest: &Forest<'_>, hops: &Hops, attempt: AttemptId, top: Option<NodeId>) -> Vec<NodeId> {
-    let Attempt {
-        spans: Some((_, innermost)),
-        ..
-    } = hops.attempts[attempt]
-    else {
-        return vec![];
-    };
-    let mut chain = vec![innermost];
-    let mut at = innermost;
-    while Some(at) != top {
-        let Some(parent) = forest.nodes[at].parent else {
-            break;
+/// What spans say that a call was given, each with the instant that it ends.
+#[derive(Debug, Default)]
+struct Given {
+    timeout: Option<(Nanos, Told)>,
+    sent: Option<(Nanos, Told)>,
+}
+
+impl Given {
+    /// Reads spans, the innermost first: the timeout that ends first, and what the innermost one
+    /// says it sent.
+    fn read(forest: &Forest<'_>, hops: &Hops, spans: Vec<NodeId>, offset: Nanos) -> Self {
+        spans.into_iter().fold(Self::default(), |given, node| {
+            let start = forest.nodes[node].start;
+            let until = |told: Told| (start + offset + told.time, told);
+            given.within(&Self {
+                timeout: told(forest, hops, node, Field::Timeout).map(until),
+                sent: sent_by(forest, hops, node, start).map(until),
+            })
+        })
+    }
+
+    /// With what spans around these say.
+    fn within(self, outer: &Self) -> Self {
+        let ends = |timeout: &Option<(Nanos, Told)>| timeout.as_ref().map(|(until, _)| *until);
+        let earlier = match (ends(&self.timeout), ends(&outer.timeout)) {
+            (Some(inner), Some(around)) => around < inner,
+            (None, Some(_)) => true,
+            _ => false,
         };
-        at = parent;
-        if is_outbound(forest, at) {
-            chain.push(at);
+        Self {
+            timeout: if earlier {
+                outer.timeout.clone()
+            } else {
+                self.timeout
+            },
+            sent: self.sent.or_else(|| outer.sent.clone()),
         }
     }
-    chain
 }
 
 fn told(forest: &Forest<'_>, hops: &Hops, node: NodeId, field: Field) -> Option<Told> {

@@ -18,6 +18,8 @@ struct Case {
     end: Nanos,
     /// The effective deadline.
     deadline: Option<Nanos>,
+    /// Its own deadline, whatever its callers'.
+    own: Option<Nanos>,
     evidence: Evidence,
     /// It failed by deadline, by its own words or because of a call.
     by_deadline: bool,
@@ -48,7 +50,9 @@ impl Case {
         {
             return Ruling::Is(Verdict::ExpiredOnArrival);
         }
-        if self.evidence.cancelled && !self.by_deadline && !late {
+        // Its caller leaves at the caller's deadline: that is before its own, if that was reset.
+        let before_own = self.own.is_none_or(|own| self.end <= own + TOLERANCE);
+        if self.evidence.cancelled && before_own {
             return Ruling::Is(Verdict::CancelledByCaller);
         }
         if self
@@ -78,6 +82,7 @@ pub(super) fn of_hop(
         start: time.start,
         end: time.end,
         deadline: time.effective,
+        own: time.own,
         evidence: hop.evidence,
         by_deadline: timing.failed_by_deadline[id],
         min_useful: min_useful(forest, hops, policy, id),
@@ -114,6 +119,7 @@ pub(super) fn of_call(
         start: time.start,
         end: time.end,
         deadline,
+        own: deadline,
         evidence,
         by_deadline,
         min_useful,

@@ -55,6 +55,8 @@ impl Severity {
 pub struct Evidence {
     /// Times by name; the names end in `_ms`.
     pub times: Vec<(&'static str, Nanos)>,
+    /// Plain numbers by name.
+    pub counts: Vec<(&'static str, u64)>,
     /// Texts by name (an attribute key and the like).
     pub texts: Vec<(&'static str, Text)>,
     /// How many cases the finding stands for.
@@ -84,6 +86,9 @@ impl Serialize for Evidence {
         let mut map = serializer.serialize_map(None)?;
         for (key, time) in &self.times {
             map.serialize_entry(key, time)?;
+        }
+        for (key, count) in &self.counts {
+            map.serialize_entry(key, count)?;
         }
         for (key, text) in &self.texts {
             map.serialize_entry(key, text)?;

@@ -19,34 +19,36 @@ pub(super) fn of_request(cases: &mut Cases<'_>, members: &[HopId]) {
             if group.hedged {
                 hedge_not_cancelled(cases, group);
             } else {
-                doomed_retry(cases, group);
                 retry_reset(cases, group);
             }
+        }
+        for id in super::attempts_of(known.hops, hop) {
+            doomed_retry(cases, id);
         }
     }
     retry_amplification(cases, members);
 }
 
-fn doomed_retry(cases: &mut Cases<'_>, group: &Group) {
+/// An attempt after the first, by its place or by its own count, that could not succeed any more.
+fn doomed_retry(cases: &mut Cases<'_>, id: AttemptId) {
     let known = cases.known;
-    for &id in group.attempts.iter().skip(1) {
-        let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
-        let Some(left) = known_left(known, attempt.hop, call.start).filter(|_| call.waited) else {
-            continue;
-        };
-        let key = (known.service(attempt.hop).clone(), attempt.to.clone());
-        let typical = known.typical.calls.get(&key).map(|typical| typical.median);
-        let needed = typical.unwrap_or(TOLERANCE);
-        let doomed = if typical.is_some() {
-            left < needed
-        } else {
-            left <= needed
-        };
-        if doomed {
-            let mut times = vec![("left_ms", left)];
-            times.extend(typical.map(|typical| ("typical_ms", typical)));
-            cases.at_call(Rule::DoomedRetry, id, needed - left, &times);
-        }
+    let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
+    let hedged =
+        known.retries.place[id].is_some_and(|(group, _)| known.retries.groups[group].hedged);
+    if hedged || !call.waited || known.retries.number(known.hops, id).0 < 2 {
+        return;
+    }
+    let Some(left) = known_left(known, attempt.hop, call.start) else {
+        return;
+    };
+    let key = (known.service(attempt.hop).clone(), attempt.to.clone());
+    let typical = known.typical.calls.get(&key).map(|typical| typical.median);
+    let needed = typical.unwrap_or(TOLERANCE);
+    let doomed = left < needed || typical.is_none() && left == needed;
+    if doomed {
+        let mut times = vec![("left_ms", left)];
+        times.extend(typical.map(|typical| ("typical_ms", typical)));
+        cases.at_call(Rule::DoomedRetry, id, needed - left, &times);
     }
 }
 
@@ -137,7 +139,10 @@ fn retry_amplification(cases: &mut Cases<'_>, members: &[HopId]) {
             let Some(&first) = group.attempts.first() else {
                 continue;
             };
-            let (product, layers) = (mine.product * group.attempts.len() as u64, mine.layers + 1);
+            let (product, layers) = (
+                mine.product.saturating_mul(group.attempts.len() as u64),
+                mine.layers + 1,
+            );
             if let Some(outermost) = mine.outermost.filter(|_| layers >= 2) {
                 let outer = &known.hops.attempts[outermost];
                 let case = (
@@ -170,11 +175,6 @@ fn retry_amplification(cases: &mut Cases<'_>, members: &[HopId]) {
     }
     for (product, layers, outermost, innermost) in worst.into_values() {
         let outer = &known.hops.attempts[outermost];
-        let texts = vec![
-            ("attempts", compact_str::format_compact!("{product}")),
-            ("layers", compact_str::format_compact!("{layers}")),
-            ("innermost", innermost),
-        ];
         let weight = Nanos(i64::try_from(product).unwrap_or(i64::MAX));
         cases.push(
             Rule::RetryAmplification,
@@ -182,7 +182,8 @@ fn retry_amplification(cases: &mut Cases<'_>, members: &[HopId]) {
             Some(outer.to.clone()),
             weight,
             &[],
-            texts,
+            vec![("innermost", innermost)],
         );
+        cases.count(&[("attempts", product), ("layers", u64::from(layers))]);
     }
 }

@@ -34,12 +34,8 @@ fn not_propagated(cases: &mut Cases<'_>, id: AttemptId) {
         let told_nothing = !time.source.how.is_propagated() && !time.unreadable;
         if told_nothing && callee != attempt.hop {
             let ran_on = (time.end - call.end).at_least_zero();
-            cases.at_call(
-                Rule::NotPropagated,
-                id,
-                ran_on,
-                &[("left_ms", left), ("ran_on_ms", ran_on)],
-            );
+            let times = [("left_ms", left), ("ran_on_ms", ran_on)];
+            cases.at_callee(Rule::NotPropagated, id, callee, ran_on, &times);
         }
     }
 }
@@ -52,7 +48,7 @@ fn budget_reset(cases: &mut Cases<'_>, id: AttemptId) {
     let Some(effective) = known_left(known, attempt.hop, call.start) else {
         return;
     };
-    let own = known.timing.hops[attempt.hop].own;
+    let own = known.timing.hops[attempt.hop].own_known;
     let left = own.map_or(effective, |deadline| deadline - call.start);
     let sent = call.sent.as_ref().map(|sent| sent.time);
     let over = |told: Nanos| told - left > tolerance(left);
@@ -66,7 +62,7 @@ fn budget_reset(cases: &mut Cases<'_>, id: AttemptId) {
                 if sent.is_some_and(|sent| !over(sent)) {
                     cases.at_hop(Rule::BudgetReset, callee, told - left, &times);
                 } else {
-                    cases.at_call(Rule::BudgetReset, id, told - left, &times);
+                    cases.at_callee(Rule::BudgetReset, id, callee, told - left, &times);
                 }
             }
             None if observed.is_none() => sent_too_much(cases, id, sent.filter(|s| over(*s)), left),
@@ -112,8 +108,8 @@ fn no_reserve(cases: &mut Cases<'_>, id: AttemptId) {
     let in_time = call.end <= call.start + left + TOLERANCE;
     let last = hop.last_call_end.is_none_or(|last| last <= call.end);
     let after = hop.end - call.end;
-    if everything && in_time && last && after > Nanos::ZERO && known.timing.is_late(attempt.hop) {
-        let late = hop.end - call.start - left;
+    let late = hop.end - call.start - left;
+    if everything && in_time && last && after > Nanos::ZERO && late > TOLERANCE {
         let given = given(call).unwrap_or(left);
         let times = [
             ("given_ms", given),
@@ -173,9 +169,9 @@ fn started_expired(cases: &mut Cases<'_>, id: AttemptId) {
 fn ambiguous_write(cases: &mut Cases<'_>, id: AttemptId) {
     let known = cases.known;
     let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
-    let Some((first, _)) = attempt.spans else {
+    if attempt.spans.is_none() {
         return;
-    };
+    }
     let far = attempt
         .callees
         .first()
@@ -200,9 +196,11 @@ fn ambiguous_write(cases: &mut Cases<'_>, id: AttemptId) {
         .callees
         .first()
         .map(|&callee| known.hops.hops[callee].entry);
-    let writes = [Some(first), callee]
+    let writes = known
+        .hops
+        .spans_of(known.forest, id)
         .into_iter()
-        .flatten()
+        .chain(callee)
         .find_map(|node| {
             write_method(
                 &known.forest.span(node).attributes,
@@ -230,10 +228,14 @@ fn has_written(cases: &Cases<'_>, id: AttemptId) -> bool {
     let attempt = &known.hops.attempts[id];
     let evidence = attempt.evidence;
     let failed = evidence.error || evidence.cancelled || evidence.deadline;
-    let method = attempt.spans.and_then(|(first, _)| {
-        let span = known.forest.span(first);
-        write_method(&span.attributes, span.kind)
-    });
+    let method = known
+        .hops
+        .spans_of(known.forest, id)
+        .into_iter()
+        .find_map(|node| {
+            let span = known.forest.span(node);
+            write_method(&span.attributes, span.kind)
+        });
     !failed && matches!(method, Some(Some(_)))
 }
 

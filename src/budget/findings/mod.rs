@@ -30,6 +30,7 @@ pub(super) struct Case {
     /// How bad it is, compared with other cases of the same finding.
     weight: Nanos,
     times: Vec<(&'static str, Nanos)>,
+    counts: Vec<(&'static str, u64)>,
     texts: Vec<(&'static str, Text)>,
 }
 
@@ -64,6 +65,22 @@ impl Cases<'_> {
         );
     }
 
+    /// A case at a call, of one of the hops that answered it.
+    fn at_callee(
+        &mut self,
+        rule: Rule,
+        attempt: AttemptId,
+        callee: HopId,
+        weight: Nanos,
+        times: &[(&'static str, Nanos)],
+    ) {
+        let (hop, to) = (
+            self.known.hops.attempts[attempt].hop,
+            self.known.service(callee).clone(),
+        );
+        self.push(rule, hop, Some(to), weight, times, vec![]);
+    }
+
     fn push(
         &mut self,
         rule: Rule,
@@ -81,8 +98,16 @@ impl Cases<'_> {
             to,
             weight,
             times: times.to_vec(),
+            counts: vec![],
             texts,
         });
+    }
+
+    /// Adds plain numbers to the case that was found last.
+    fn count(&mut self, counts: &[(&'static str, u64)]) {
+        if let Some(case) = self.found.last_mut() {
+            case.counts.extend_from_slice(counts);
+        }
     }
 }
 
@@ -148,6 +173,7 @@ fn group(cases: Vec<Case>, shown: &BTreeMap<HopId, usize>) -> Vec<Finding> {
             to: worst.to,
             evidence: Evidence {
                 times: worst.times,
+                counts: worst.counts,
                 texts: worst.texts,
                 count,
             },
@@ -162,10 +188,7 @@ fn given(call: &CallTime) -> Option<Nanos> {
     [sent, timeout].into_iter().flatten().min()
 }
 
-/// What a hop has left, unless its deadline is merely inferred.
+/// What a hop has left by the deadlines that are not merely inferred.
 fn known_left(known: &Known<'_>, hop: HopId, at: Nanos) -> Option<Nanos> {
-    known
-        .timing
-        .left(hop, at)
-        .filter(|_| !known.timing.hops[hop].inferred)
+    known.timing.hops[hop].known.map(|deadline| deadline - at)
 }

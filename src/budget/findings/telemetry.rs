@@ -40,7 +40,7 @@ fn accounting_mismatch(cases: &mut Cases<'_>, id: HopId) {
             .map(|local| local.time)
     });
     let Some(reported) = reported else { return };
-    let computed = local_time(known.hops, known.timing, id);
+    let computed = local_time(known.forest, known.hops, known.timing, id);
     let apart = (reported - computed).abs();
     if apart > Nanos::from_millis(5).max(computed.scaled(1, 10)) {
         let times = [("reported_ms", reported), ("computed_ms", computed)];

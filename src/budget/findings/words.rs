@@ -22,6 +22,10 @@ pub(super) fn message(case: &Case) -> String {
             .find(|(key, _)| *key == name)
             .map_or("", |(_, text)| text.as_str())
     };
+    let count = |name: &str| {
+        let found = case.counts.iter().find(|(key, _)| *key == name);
+        found.map_or(0, |(_, count)| *count)
+    };
     let t = |name: &str| format!("{} ms", ms(time(name)));
     match case.rule {
         Rule::NotPropagated if time("ran_on_ms") > Nanos::ZERO => format!(
@@ -62,8 +66,8 @@ pub(super) fn message(case: &Case) -> String {
         ),
         Rule::RetryAmplification => format!(
             "{} layers retry: one request became up to {} attempts at {}.",
-            text("layers"),
-            text("attempts"),
+            count("layers"),
+            count("attempts"),
             text("innermost"),
         ),
         Rule::AmbiguousWrite if has("finished_ms") => format!(

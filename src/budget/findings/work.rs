@@ -3,7 +3,7 @@
 use crate::model::{CallKind, How, Kind, Nanos, Rule, Verdict};
 
 use super::super::hops::{AttemptId, HopId};
-use super::super::{conventions::Field, verdict};
+use super::super::{conventions::Field, near, tolerance, verdict};
 use super::{Cases, known_left};
 
 /// A callee that runs on for longer after its call ended did not hear of it.
@@ -30,7 +30,7 @@ fn threshold(cases: &Cases<'_>, root: HopId, id: HopId) -> Nanos {
 
 fn worked_after_deadline(cases: &mut Cases<'_>, root: HopId, id: HopId) {
     let time = &cases.known.timing.hops[id];
-    let Some(deadline) = time.effective.filter(|_| !time.inferred) else {
+    let Some(deadline) = time.known else {
         return;
     };
     let after = time.end - time.start.max(deadline);
@@ -133,7 +133,7 @@ fn queued(cases: &mut Cases<'_>, id: HopId) {
     };
     let Some(budget) = time
         .told
-        .filter(|told| *told > Nanos::ZERO && !time.inferred)
+        .filter(|told| *told > Nanos::ZERO && time.own_known.is_some())
     else {
         return;
     };
@@ -170,36 +170,39 @@ fn starved_or_over_provisioned(cases: &mut Cases<'_>, id: HopId) {
 /// A consumer or detached job that was told just what its producer had left.
 fn async_inherits_deadline(cases: &mut Cases<'_>, id: HopId) {
     let known = cases.known;
-    let hop = &known.hops.hops[id];
-    let Some(from) = hop.handed_from else { return };
-    let (time, theirs) = (&known.timing.hops[id], &known.timing.hops[from]);
-    let (Some(told), Some(deadline)) = (time.told, theirs.effective) else {
+    let (hop, time) = (&known.hops.hops[id], &known.timing.hops[id]);
+    let Some(told) = time.told.filter(|_| time.source.how == How::Observed) else {
         return;
     };
-    if time.source.how != How::Observed || theirs.inferred {
-        return;
-    }
-    // What the producer had left when it handed over: at the span that did.
-    let parent = known.forest.nodes[hop.entry].parent;
-    let offset = known.clocks.offsets[from];
-    let at = parent.map_or(theirs.end, |parent| {
-        known.forest.nodes[parent].start + offset
+    let handed = hop.handed_from.zip(known.forest.nodes[hop.entry].parent);
+    let found = handed
+        .into_iter()
+        .chain(hop.linked_from.iter().copied())
+        .find_map(|(from, node)| {
+            let deadline = known.timing.hops[from].known?;
+            // What the producer had left when it handed over: at the span that did.
+            let at = known.forest.nodes[node].start + known.clocks.offsets[from];
+            let relative = near(told, deadline - at);
+            let absolute = time
+                .own
+                .is_some_and(|own| (own - deadline).abs() <= tolerance(told));
+            (relative || absolute).then_some((deadline - at, node))
+        });
+    let Some((left, node)) = found else { return };
+    let message = [node, hop.entry].iter().any(|&node| {
+        matches!(
+            known.forest.span(node).kind,
+            Kind::Producer | Kind::Consumer
+        )
     });
-    let relative = super::super::near(told, deadline - at);
-    let absolute = time
-        .own
-        .is_some_and(|own| (own - deadline).abs() <= super::super::tolerance(told));
-    let message = parent.is_some_and(|parent| known.forest.span(parent).kind == Kind::Producer);
-    if relative || absolute {
-        let times = [("told_ms", told), ("producer_left_ms", deadline - at)];
-        let how = if message { "message" } else { "job" };
-        cases.push(
-            Rule::AsyncInheritsDeadline,
-            id,
-            None,
-            told.abs(),
-            &times,
-            vec![("kind", how.into())],
-        );
-    }
+    let times = [("told_ms", told), ("producer_left_ms", left)];
+    let kind = if message { "message" } else { "job" };
+    cases.push(
+        Rule::AsyncInheritsDeadline,
+        id,
+        None,
+        told.abs(),
+        &times,
+        vec![("kind", kind.into())],
+    );
 }
