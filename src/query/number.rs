@@ -15,6 +15,11 @@ pub fn ms(time: Nanos) -> String {
     number::ms(time)
 }
 
+/// Whole milliseconds without unit, for narrow columns: `45` for 44.7 ms.
+pub fn whole_ms(time: Nanos) -> String {
+    decimal(time.0, 1_000_000, 0)
+}
+
 /// Milliseconds with unit: `1,307 ms`.
 pub fn ms_unit(time: Nanos) -> String {
     format!("{}{NBSP}ms", ms(time))

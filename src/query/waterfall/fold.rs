@@ -3,8 +3,10 @@
 use super::{Row, Waterfall};
 use crate::model::{Nanos, Verdict};
 
-/// Requests with no more hops are shown whole.
+/// Requests with no more hops are shown whole,
 const WHOLE_HOPS: usize = 40;
+/// unless their dependency calls make them longer than this.
+const WHOLE_ROWS: usize = 200;
 
 /// One line of a folded waterfall.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,13 +36,13 @@ pub struct Folded {
     pub last: bool,
 }
 
-/// The lines to show. In requests of more than 40 hops, subtrees that are all ok and held less than
+/// The lines to show. In requests of more than 40 hops (or 200 rows), subtrees that are all ok and held less than
 /// 2 % of the budget (without one: of the time) are folded; never the culprit's, the surfaced hop's
 /// or a late one. The root stays.
 pub fn fold(waterfall: &Waterfall) -> Vec<Line> {
     let rows = &waterfall.rows;
     let hops = rows.iter().filter(|row| row.call.is_none()).count();
-    if hops <= WHOLE_HOPS {
+    if hops <= WHOLE_HOPS && rows.len() <= WHOLE_ROWS {
         return (0..rows.len()).map(Line::Row).collect();
     }
     let whole = waterfall.deadline.unwrap_or_else(|| {

@@ -182,7 +182,7 @@ fn a_far_deadline_leaves_the_axis_to_the_bars() {
     request.budget = Some(ms(60_000));
     assert_eq!(waterfall(&request).axis_end, ms(1307).scaled(110, 100));
     request.budget = Some(ms(2_000));
-    assert_eq!(waterfall(&request).axis_end, ms(2_160));
+    assert_eq!(waterfall(&request).axis_end, ms(2_200));
 }
 
 #[test]
@@ -236,6 +236,25 @@ fn a_large_request_folds_what_is_quiet() {
     assert_eq!(shown, [(0, 1, 0), (1, 29, 29), (30, 1, 0), (31, 30, 30)]);
     assert!(matches!(&lines[3], Line::Folded(folded) if folded.last));
     assert_eq!(fold(&waterfall(&chain())).len(), 4);
+}
+
+#[test]
+fn many_dependency_calls_are_folded_too() {
+    let mut root = hop(0, None, "root", "op", (0, 1000));
+    root.calls = (0..300)
+        .map(|n| call("db", "get", None, (n, n + 1)))
+        .collect();
+    root.calls[200].verdict = Verdict::Failed;
+    let lines = fold(&waterfall(&request(vec![root], Some(2000), &[])));
+    let folded: Vec<_> = lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Row(_) => None,
+            Line::Folded(folded) => Some((folded.rows, folded.hops)),
+        })
+        .collect();
+    assert_eq!(folded, [(200, 0), (99, 0)]);
+    assert_eq!(lines.len(), 4);
 }
 
 #[test]

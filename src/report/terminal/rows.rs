@@ -78,8 +78,9 @@ impl Columns {
 /// Draws the waterfall.
 pub(super) fn draw(pen: &mut Pen, waterfall: &Waterfall) {
     let columns = Columns::of(pen.look().width);
+    // Pages keep room for labels at the end of the axis; there are none here.
     let axis = Axis {
-        end: waterfall.axis_end,
+        end: waterfall.axis_end.scaled(54, 55),
         cells: columns.bar,
     };
     head(pen, waterfall, &columns, axis);
@@ -320,52 +321,64 @@ fn name(pen: &mut Pen, row: &Row, tree: &str, columns: usize) {
     pen.pad(columns.saturating_sub(pen::width(tree) + used + attempt.len()));
 }
 
+/// A number as exactly as it should be, then without decimals, where the column is narrow.
+const EXACTNESS: [fn(Nanos) -> String; 2] = [ms, number::whole_ms];
+
+/// What was left and what was sent on; where both do not fit, what was left.
 fn left_and_sent(pen: &mut Pen, row: &Row, columns: &Columns) {
-    let left = match row.left {
-        Some(left) => pen.text(&ms(left)),
-        None => pen.text(UNKNOWN),
-    };
     let late = row.left.is_some_and(|left| left < Nanos::ZERO) || row.told.is_some();
     let ink = if late { Ink::Red } else { Ink::Plain };
-    // Sent, and whether that is late: a deadline that was not passed on.
-    let (sent, sent_ink) = match (row.told, row.sent) {
-        _ if !columns.sent => (String::new(), ink),
-        (Some(told), _) => (pen.text(&format!(" ({})", ms(told))), ink),
-        (None, Sent::Nothing) => (pen.text("\u{2192}none"), Ink::Red),
-        (None, Sent::Budget(sent)) => (pen.text(&format!("\u{2192}{}", ms(sent))), Ink::Plain),
-        (None, Sent::Leaf | Sent::Unknown) => (String::new(), ink),
-    };
-    let (left_width, sent_width) = (pen::width(&left), pen::width(&sent));
-    if left_width + sent_width > columns.left {
-        pen.right(ink, &left, columns.left);
-        return;
+    for ms in EXACTNESS {
+        let left = pen.text(&row.left.map_or_else(|| UNKNOWN.to_owned(), ms));
+        // A deadline that was not passed on is late, too.
+        let (sent, sent_ink) = match (row.told, row.sent) {
+            _ if !columns.sent => (String::new(), ink),
+            (Some(told), _) => (format!(" ({})", ms(told)), ink),
+            (None, Sent::Nothing) => ("\u{2192}none".to_owned(), Ink::Red),
+            (None, Sent::Budget(sent)) => (format!("\u{2192}{}", ms(sent)), Ink::Plain),
+            (None, Sent::Leaf | Sent::Unknown) => (String::new(), ink),
+        };
+        let sent = pen.text(&sent);
+        let taken = pen::width(&left) + pen::width(&sent);
+        if taken <= columns.left {
+            pen.pad(columns.left - taken);
+            pen.write(ink, &left);
+            pen.write(sent_ink, &sent);
+            return;
+        }
     }
-    pen.pad(columns.left - left_width - sent_width);
-    pen.write(ink, &left);
-    pen.write(sent_ink, &sent);
+    let left = pen.text(
+        &row.left
+            .map_or_else(|| UNKNOWN.to_owned(), number::whole_ms),
+    );
+    pen.right(ink, &left, columns.left);
 }
 
-/// Own time before the deadline, `+` own time after it.
+/// Own time before the deadline, `+` own time after it; where both do not fit, the larger.
 fn own(pen: &mut Pen, row: &Row) {
     const COLUMNS: usize = 7;
-    let own = pen.text(&ms(row.own));
-    let late = if row.own_late > Nanos::ZERO {
-        pen.text(&format!("+{}", ms(row.own_late)))
-    } else {
-        String::new()
-    };
-    let (own_width, late_width) = (pen::width(&own), pen::width(&late));
-    if own_width + late_width > COLUMNS {
-        // The sum does not fit: the larger of the two says more.
-        return if row.own_late > row.own {
-            pen.right(Ink::Red, &late, COLUMNS);
+    for ms in EXACTNESS {
+        let own = pen.text(&ms(row.own));
+        let late = if row.own_late > Nanos::ZERO {
+            pen.text(&format!("+{}", ms(row.own_late)))
         } else {
-            pen.right(Ink::Plain, &own, COLUMNS);
+            String::new()
         };
+        let taken = pen::width(&own) + pen::width(&late);
+        if taken <= COLUMNS {
+            pen.pad(COLUMNS - taken);
+            pen.write(Ink::Plain, &own);
+            pen.write(Ink::Red, &late);
+            return;
+        }
     }
-    pen.pad(COLUMNS - own_width - late_width);
-    pen.write(Ink::Plain, &own);
-    pen.write(Ink::Red, &late);
+    if row.own_late > row.own {
+        let late = pen.text(&format!("+{}", number::whole_ms(row.own_late)));
+        pen.right(Ink::Red, &late, COLUMNS);
+    } else {
+        let own = pen.text(&number::whole_ms(row.own));
+        pen.right(Ink::Plain, &own, COLUMNS);
+    }
 }
 
 fn draw_folded(pen: &mut Pen, first: &Row, folded: &Folded, columns: &Columns, axis: Axis) {

@@ -172,6 +172,32 @@ fn a_deep_row_prints_its_depth() {
 }
 
 #[test]
+fn numbers_lose_decimals_before_they_lose_company() {
+    let mut one = chain();
+    one.hops[1].wasted = Nanos(307_900_000);
+    one.hops[1].local = Nanos(44_440_000);
+    one.hops[2].deadline = Some(Nanos(252_345_678));
+    one.hops[2].calls[0].remaining_out = Some(Nanos(12_345_678));
+    let text = drawn(&one, 100, false, false);
+    let row = |name: &str| text.lines().find(|line| line.contains(name)).unwrap();
+    assert!(
+        row("orders POST").ends_with("   43.4+1 finished late"),
+        "{text}"
+    );
+    assert!(
+        row("inventory Res").contains("  50.3\u{2192}12.3 "),
+        "{text}"
+    );
+    one.hops[1].calls[0].elapsed = ms(1000);
+    one.hops[1].local = Nanos(444_440_000);
+    one.hops[2].calls[0].remaining_out = Some(Nanos(12_345_678_901_234_567));
+    let text = drawn(&one, 100, false, false);
+    let row = |name: &str| text.lines().find(|line| line.contains(name)).unwrap();
+    assert!(row("orders POST").contains(" 338+106 "), "{text}");
+    assert!(row("inventory Res").contains("         50 "), "{text}");
+}
+
+#[test]
 fn a_large_request_is_folded() {
     let mut hops = vec![hop(0, None, "root", "op", (0, 1000))];
     for id in 1..=60 {
