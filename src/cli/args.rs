@@ -12,7 +12,11 @@ use super::serve::ServeArgs;
     name = "dwindle",
     version,
     propagate_version = true,
-    max_term_width = 100
+    max_term_width = 100,
+    after_help = "Examples:
+  dwindle serve                       receive spans, show them on http://127.0.0.1:4319
+  dwindle trace checkout.otlp.json    draw where each request's time went
+  dwindle traces spans.ndjson         list the requests, a line each"
 )]
 pub struct Args {
     /// How the output looks.
