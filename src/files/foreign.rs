@@ -1,6 +1,7 @@
 //! What a file is that Dwindle does not read, and what to do about it.
 
 use crate::model::Text;
+use crate::otlp::json::reader::Shape;
 use crate::otlp::json::{Found, MARK};
 
 /// A kind of file that is no OTLP.
@@ -145,7 +146,7 @@ const KNOWN: &[Known] = &[
 impl Format {
     /// What a document is in which no OTLP was found.
     pub(super) fn of(found: &Found) -> Self {
-        if found.scalar {
+        if found.shape == Shape::Other {
             return Self::Scalar;
         }
         if found.keys.is_empty() {

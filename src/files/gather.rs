@@ -129,16 +129,12 @@ impl Gather {
     pub(super) fn add(&mut self, piece: Piece) {
         self.loaded.spans += piece.spans;
         for trace in piece.traces {
-            match self.places.get(&trace.id) {
-                Some(&place) => {
-                    if let Some(known) = self.loaded.traces.get_mut(place) {
-                        known.spans.extend(trace.spans);
-                    }
-                }
-                None => {
-                    self.places.insert(trace.id, self.loaded.traces.len());
-                    self.loaded.traces.push(trace);
-                }
+            let place = self.places.get(&trace.id);
+            if let Some(known) = place.and_then(|&place| self.loaded.traces.get_mut(place)) {
+                known.spans.extend(trace.spans);
+            } else {
+                self.places.insert(trace.id, self.loaded.traces.len());
+                self.loaded.traces.push(trace);
             }
         }
         self.logs.extend(piece.logs);
@@ -205,9 +201,10 @@ impl Gather {
         };
         if !any_good && self.faults == 0 {
             let alone = foreign.len() == 1 || foreign.iter().all(|(format, _)| format == first);
-            let reason = match alone {
-                true => first.refusal(),
-                false => format!("{} (line {line}; others follow)", first.refusal()),
+            let reason = if alone {
+                first.refusal()
+            } else {
+                format!("{} (line {line}; others follow)", first.refusal())
             };
             self.problem(None, None, reason);
             return;

@@ -38,9 +38,10 @@ impl Input {
     /// What an argument means: `-` is standard input.
     pub fn from_argument(argument: impl Into<PathBuf>) -> Self {
         let path = argument.into();
-        match path.as_os_str() == "-" {
-            true => Self::Stdin,
-            false => Self::Path(path),
+        if path.as_os_str() == "-" {
+            Self::Stdin
+        } else {
+            Self::Path(path)
         }
     }
 }

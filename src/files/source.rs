@@ -1,6 +1,6 @@
 //! Opening inputs and taking off their compression.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,11 +16,11 @@ const BUFFER: usize = 256 << 10;
 /// Bytes to come, as far as the files tell; 0 when one of them cannot.
 pub(super) fn total_bytes(inputs: &[Input]) -> u64 {
     let size = |input: &Input| match input {
-        Input::Path(path) => std::fs::metadata(path).ok().filter(|m| m.is_file()),
+        Input::Path(path) => fs::metadata(path).ok().filter(fs::Metadata::is_file),
         Input::Stdin => None,
     };
     let sizes: Option<Vec<_>> = inputs.iter().map(size).collect();
-    sizes.map_or(0, |sizes| sizes.iter().map(std::fs::Metadata::len).sum())
+    sizes.map_or(0, |sizes| sizes.iter().map(fs::Metadata::len).sum())
 }
 
 /// The bytes of an input as they are stored, or why there are none.
@@ -28,7 +28,7 @@ pub(super) fn open(input: &Input) -> Result<Box<dyn Read + Send>, String> {
     let Input::Path(path) = input else {
         return Ok(Box::new(io::stdin()));
     };
-    let metadata = std::fs::metadata(path).map_err(|error| refusal(&error))?;
+    let metadata = fs::metadata(path).map_err(|error| refusal(&error))?;
     if metadata.is_dir() {
         return Err("is a directory; name the files in it".to_owned());
     }

@@ -76,6 +76,15 @@ impl<'l> Batch<'l> {
         }
     }
 
+    /// Rejects the spans from `first` on for what is around them.
+    pub(crate) fn reject_since(&mut self, first: usize, detail: &str) {
+        let lost = self.spans.len().saturating_sub(first);
+        self.spans.truncate(first);
+        for _ in 0..lost {
+            self.reject(Reject::Surroundings, || detail.to_owned());
+        }
+    }
+
     /// What stands for a resource that was left out; one for the whole batch.
     pub(crate) fn no_resource(&self) -> Arc<Resource> {
         Arc::clone(&self.no_resource)

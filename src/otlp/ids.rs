@@ -118,7 +118,7 @@ mod tests {
     }
 
     fn known(hex: &str) -> Option<Id<8>> {
-        Some(Id::Known(super::hex(hex.as_bytes()).unwrap()))
+        super::hex(hex.as_bytes()).map(Id::Known)
     }
 
     #[test]

@@ -63,10 +63,10 @@ pub fn inflate(
     cap: usize,
 ) -> Result<Cow<'_, [u8]>, InflateError> {
     if encoding == Encoding::Identity {
-        return match bytes.len() > cap {
-            true => Err(InflateError::TooLarge { cap }),
-            false => Ok(Cow::Borrowed(bytes)),
-        };
+        if bytes.len() > cap {
+            return Err(InflateError::TooLarge { cap });
+        }
+        return Ok(Cow::Borrowed(bytes));
     }
     let broken = |source| InflateError::Broken { encoding, source };
     let mut out = Vec::with_capacity(bytes.len().saturating_mul(4).min(cap));

@@ -2,6 +2,11 @@
 //! JSON in bytes a second. Both in CPU time of the thread, which other work on the machine does
 //! not stretch.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a bench that cannot decode its own data has to stop"
+)]
+
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;

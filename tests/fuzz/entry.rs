@@ -16,8 +16,12 @@ pub fn json(bytes: &[u8]) {
     if let Ok(decoded) = traces_from_json(bytes, &limits) {
         whole(&decoded, bytes.len());
     }
-    let _ = logs_from_json(bytes, &limits).map(|decoded| whole(&decoded, bytes.len()));
-    let _ = metrics_count_from_json(bytes, &limits).map(|points| points < bytes.len() as u64);
+    if let Ok(decoded) = logs_from_json(bytes, &limits) {
+        whole(&decoded, bytes.len());
+    }
+    if let Ok(points) = metrics_count_from_json(bytes, &limits) {
+        assert!(points <= bytes.len() as u64, "more points than bytes");
+    }
 }
 
 /// OTLP protobuf, any signal.
@@ -26,8 +30,12 @@ pub fn proto(bytes: &[u8]) {
     if let Ok(decoded) = traces_from_proto(bytes, &limits) {
         whole(&decoded, bytes.len());
     }
-    let _ = logs_from_proto(bytes, &limits).map(|decoded| whole(&decoded, bytes.len()));
-    let _ = metrics_count_from_proto(bytes, &limits).map(|points| points < bytes.len() as u64);
+    if let Ok(decoded) = logs_from_proto(bytes, &limits) {
+        whole(&decoded, bytes.len());
+    }
+    if let Ok(points) = metrics_count_from_proto(bytes, &limits) {
+        assert!(points <= bytes.len() as u64, "more points than bytes");
+    }
 }
 
 /// A file of any kind, compressed or not.

@@ -200,11 +200,8 @@ fn files_of_other_formats_are_refused_by_name() {
     for row in rows(&corpus) {
         let names: &[&str] = match row.folder.as_str() {
             "jaeger" | "jaeger-es" | "jaeger-proto" | "derived" => &["Jaeger"],
-            "zipkin1" | "zipkin2" => &["Zipkin"],
-            "issues" | "nezha" if row.name.contains("zipkin") || row.name.contains("istio") => {
-                &["Zipkin"]
-            }
-            "issues" | "nezha" => &["Jaeger"],
+            "issues" | "nezha" if row.name.contains("jaeger") => &["Jaeger"],
+            "zipkin1" | "zipkin2" | "issues" | "nezha" => &["Zipkin"],
             "sdk-dump" => &["SDK", "stdouttrace"],
             // Its name stands in the column of specialities, as its first word or a later one.
             "other" => &[

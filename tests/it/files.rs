@@ -157,7 +157,7 @@ fn a_bad_line_costs_itself_and_is_named() {
 #[test]
 fn a_truncated_end_keeps_what_stands_before_it() {
     let [a, b] = [request(1, 1), request(2, 2)];
-    let cut = |text: &str| text[..text.len() - 9].to_owned();
+    let cut = |text: &str| text.get(..text.len() - 9).unwrap().to_owned();
     for (text, line) in [
         (format!("{a}\n{}", cut(&b)), 2),
         (
@@ -323,7 +323,7 @@ fn one_bad_input_does_not_cost_the_others() {
     let inputs: Vec<Input> = paths.iter().cloned().map(Input::from_argument).collect();
     let mut heard = Vec::new();
     let loaded = load(&inputs, &Limits::default(), &mut |done, total| {
-        heard.push((done, total))
+        heard.push((done, total));
     });
     assert_eq!(shape(&loaded), [(1, vec![1, 2])]);
     let told = |path: &Path, reason: &str| {

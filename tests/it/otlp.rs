@@ -373,9 +373,10 @@ fn deep_values_are_read_up_to_the_limit_in_both_encodings() {
         let proto = traces_from_proto(&traces_to_proto(&spans).encode_to_vec(), &limits).unwrap();
         let request = traces_from_request(traces_to_proto(&spans), &limits);
         for decoded in [json, proto, request] {
-            match good {
-                true => assert_eq!(decoded.spans, spans),
-                false => assert_eq!(decoded.rejected, [(Reject::TooDeep, 1)]),
+            if good {
+                assert_eq!(decoded.spans, spans);
+            } else {
+                assert_eq!(decoded.rejected, [(Reject::TooDeep, 1)]);
             }
         }
     }

@@ -7,6 +7,7 @@
 
 use super::decode::{self, Entry, Signal};
 use super::reader::{Read, Reader, Shape};
+use super::span::outer_trace;
 use crate::model::{Text, TraceId};
 use crate::otlp::Batch;
 
@@ -16,7 +17,7 @@ const LEVELS: usize = 6;
 const KEYS: usize = 96;
 
 /// What a document held.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Found {
     /// A list of spans, maybe an empty one.
     pub(crate) traces: bool,
@@ -26,8 +27,8 @@ pub(crate) struct Found {
     pub(crate) metrics: bool,
     /// Keys that are not OTLP's, each once, in the order they came.
     pub(crate) keys: Vec<Text>,
-    /// True when the document is a scalar.
-    pub(crate) scalar: bool,
+    /// What the document is.
+    pub(crate) shape: Shape,
 }
 
 impl Found {
@@ -55,8 +56,11 @@ impl Found {
 pub(crate) fn document(reader: &mut Reader<'_>, batch: &mut Batch<'_>) -> Read<Found> {
     batch.outer_trace = TraceId::default();
     let mut found = Found {
-        scalar: reader.shape()? == Shape::Other,
-        ..Found::default()
+        traces: false,
+        logs: false,
+        metrics: false,
+        keys: Vec::new(),
+        shape: reader.shape()?,
     };
     visit(reader, batch, &mut found, LEVELS)?;
     Ok(found)
@@ -85,7 +89,7 @@ fn visit(
                 match key {
                     "resource" | "schemaUrl" | "schema_url" => entry.field(reader, batch, key),
                     "traceId" | "trace_id" | "traceID" => {
-                        batch.outer_trace = decode::outer_trace(reader, batch)?;
+                        batch.outer_trace = outer_trace(reader, batch)?;
                         Ok(())
                     }
                     _ => visit(reader, batch, found, levels - 1),

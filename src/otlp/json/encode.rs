@@ -13,25 +13,19 @@ pub fn traces_to_json(spans: &[Span]) -> String {
     out.object(|out| {
         out.list(
             "resourceSpans",
-            runs(spans, |a, b| a.same_resource(b)),
+            runs(spans, Span::same_resource),
             |out, spans| {
                 out.object(|out| {
                     let Some(first) = spans.first() else { return };
                     resource(out, &first.resource);
-                    out.list(
-                        "scopeSpans",
-                        runs(spans, |a, b| a.same_scope(b)),
-                        |out, spans| {
-                            out.object(|out| {
-                                let Some(first) = spans.first() else { return };
-                                scope(out, &first.scope);
-                                out.list("spans", spans, |out, one| {
-                                    out.object(|out| span(out, one))
-                                });
-                                out.text("schemaUrl", &first.scope.schema_url);
-                            });
-                        },
-                    );
+                    out.list("scopeSpans", runs(spans, Span::same_scope), |out, spans| {
+                        out.object(|out| {
+                            let Some(first) = spans.first() else { return };
+                            scope(out, &first.scope);
+                            out.list("spans", spans, |out, one| out.object(|out| span(out, one)));
+                            out.text("schemaUrl", &first.scope.schema_url);
+                        });
+                    });
                     out.text("schemaUrl", &first.resource.schema_url);
                 });
             },
@@ -75,11 +69,11 @@ fn span(out: &mut Out, span: &Span) {
     attributes(out, &span.attributes);
     out.count("droppedAttributesCount", span.dropped_attributes);
     out.list("events", &span.events, |out, one| {
-        out.object(|out| event(out, one))
+        out.object(|out| event(out, one));
     });
     out.count("droppedEventsCount", span.dropped_events);
     out.list("links", &span.links, |out, one| {
-        out.object(|out| link(out, one))
+        out.object(|out| link(out, one));
     });
     out.count("droppedLinksCount", span.dropped_links);
     if span.status != Status::default() {
@@ -109,7 +103,7 @@ fn link(out: &mut Out, link: &Link) {
 
 fn attributes(out: &mut Out, attributes: &Attributes) {
     out.list("attributes", &attributes.0, |out, (key, value)| {
-        pair(out, key, value)
+        pair(out, key, value);
     });
 }
 
@@ -246,17 +240,30 @@ impl Out {
 
     fn string(&mut self, text: &str) {
         self.0.push('"');
-        for char in text.chars() {
-            match char {
-                '"' => self.0.push_str("\\\""),
-                '\\' => self.0.push_str("\\\\"),
-                '\n' => self.0.push_str("\\n"),
-                '\r' => self.0.push_str("\\r"),
-                '\t' => self.0.push_str("\\t"),
-                '\0'..='\u{1f}' => self.0.push_str(&format!("\\u{:04x}", u32::from(char))),
-                other => self.0.push(other),
+        let mut rest = text;
+        while let Some(at) = rest.find(|char| matches!(char, '"' | '\\' | '\0'..='\u{1f}')) {
+            let (plain, special) = rest.split_at(at);
+            self.0.push_str(plain);
+            let mut special = special.chars();
+            match special.next() {
+                Some('\n') => self.0.push_str("\\n"),
+                Some('\r') => self.0.push_str("\\r"),
+                Some('\t') => self.0.push_str("\\t"),
+                Some(control @ '\0'..='\u{1f}') => {
+                    let hex = |nibble| char::from_digit(nibble, 16).unwrap_or('0');
+                    self.0.push_str("\\u00");
+                    self.0.push(hex(u32::from(control) >> 4));
+                    self.0.push(hex(u32::from(control) & 15));
+                }
+                Some(other) => {
+                    self.0.push('\\');
+                    self.0.push(other);
+                }
+                None => {}
             }
+            rest = special.as_str();
         }
+        self.0.push_str(rest);
         self.0.push('"');
     }
 }

@@ -9,6 +9,8 @@ mod document;
 mod encode;
 mod fields;
 pub(crate) mod reader;
+mod records;
+mod span;
 mod value;
 
 use std::borrow::Cow;
@@ -21,25 +23,21 @@ pub use encode::traces_to_json;
 
 /// Reads an `ExportTraceServiceRequest` or `TracesData` in OTLP/JSON.
 pub fn traces_from_json(bytes: &[u8], limits: &Limits) -> Result<Decoded, DecodeError> {
-    message(bytes, limits, |batch| batch.take())
+    Ok(message(bytes, limits)?.take())
 }
 
 /// Reads an `ExportLogsServiceRequest` or `LogsData` in OTLP/JSON.
 pub fn logs_from_json(bytes: &[u8], limits: &Limits) -> Result<Decoded, DecodeError> {
-    message(bytes, limits, |batch| batch.take())
+    Ok(message(bytes, limits)?.take())
 }
 
 /// How many data points an `ExportMetricsServiceRequest` in OTLP/JSON has.
 pub fn metrics_count_from_json(bytes: &[u8], limits: &Limits) -> Result<u64, DecodeError> {
-    message(bytes, limits, |batch| batch.points)
+    Ok(message(bytes, limits)?.points)
 }
 
 /// One object and nothing behind it.
-fn message<T>(
-    bytes: &[u8],
-    limits: &Limits,
-    take: impl FnOnce(&mut Batch<'_>) -> T,
-) -> Result<T, DecodeError> {
+fn message<'l>(bytes: &[u8], limits: &'l Limits) -> Result<Batch<'l>, DecodeError> {
     if bytes.len() > limits.max_message_bytes {
         return Err(DecodeError::TooLarge {
             got: bytes.len(),
@@ -69,9 +67,10 @@ fn message<T>(
             what: "something stands behind the message",
         }));
     }
-    match is_object {
-        true => Ok(take(&mut batch)),
-        false => Err(DecodeError::Shape("expected a JSON object")),
+    if is_object {
+        Ok(batch)
+    } else {
+        Err(DecodeError::Shape("expected a JSON object"))
     }
 }
 

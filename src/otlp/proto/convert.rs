@@ -218,14 +218,13 @@ fn attributes(pairs: Vec<KeyValue>, depth_left: usize) -> Result<Attributes, Rej
 
 fn any(value: AnyValue, depth_left: usize) -> Result<Value, Reject> {
     Ok(match value.value {
-        None => Value::Empty,
+        // An index points into the table of a profile; spans have none.
+        None | Some(any_value::Value::StringValueStrindex(_)) => Value::Empty,
         Some(any_value::Value::StringValue(text)) => Value::Str(text.into()),
         Some(any_value::Value::BoolValue(flag)) => Value::Bool(flag),
         Some(any_value::Value::IntValue(int)) => Value::Int(int),
         Some(any_value::Value::DoubleValue(double)) => Value::Double(double),
         Some(any_value::Value::BytesValue(bytes)) => Value::Bytes(bytes),
-        // An index into the table of a profile; spans have none.
-        Some(any_value::Value::StringValueStrindex(_)) => Value::Empty,
         Some(any_value::Value::ArrayValue(array)) => {
             let deeper = depth_left.checked_sub(1).ok_or(Reject::TooDeep)?;
             let values: Result<_, Reject> = array
