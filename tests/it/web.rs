@@ -198,6 +198,30 @@ async fn every_page_is_well_formed_and_tells_the_browser_to_allow_nothing_else()
 }
 
 #[tokio::test]
+async fn every_worked_example_makes_a_page_of_the_same_numbers() {
+    let Some(corpus) = support::corpus() else {
+        return;
+    };
+    let mut files: Vec<_> = std::fs::read_dir(corpus.join("cases"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "jsonl")
+        })
+        .collect();
+    files.sort();
+    assert!(files.len() >= 27);
+    for file in files {
+        let loaded = files::load(&[Input::Path(file)], &Limits::default(), &mut |_, _| {});
+        let site = Site::of(loaded.traces);
+        for request in site.requests() {
+            same_numbers(&site, &request).await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_is_not_there_says_so_with_the_right_status() {
     let site = Site::samples();
     let known = site.requests().remove(0);
@@ -404,64 +428,69 @@ fn left_cell(row: &waterfall::Row) -> String {
 async fn every_number_on_a_request_page_is_the_one_that_query_made() {
     let site = Site::samples();
     for request in site.requests() {
-        let path = path_of(&request);
-        let page = site.page(&path).await;
-        let wanted = waterfall::waterfall(&request);
-
-        let rows = page.with_tag("details");
-        assert_eq!(rows.len(), wanted.rows.len(), "{path}");
-        for (shown, row) in rows.iter().zip(&wanted.rows) {
-            let cell = |class: &str| shown.with_class(class)[0].text();
-            assert_eq!(cell("c-own"), own_cell(row), "{path}");
-            assert_eq!(cell("c-left"), left_cell(row), "{path}");
-            assert_eq!(cell("c-verdict"), row.verdict.words(), "{path}");
-            let sentence = shown.with_tag("summary")[0]
-                .with_class("sr")
-                .iter()
-                .map(|sr| sr.text())
-                .collect::<String>();
-            assert!(
-                sentence.contains(&format!("ended at {}", number::ms_unit(row.end))),
-                "{sentence}"
-            );
-            assert_eq!(sentence.contains("culprit"), row.culprit);
-            assert_eq!(sentence.contains("surfaced"), row.surfaced);
-        }
-
-        let told: Vec<String> = page.with_class("facts")[0]
-            .with_tag("dd")
-            .iter()
-            .map(|dd| dd.text())
-            .collect();
-        let facts: Vec<String> = facts::facts(&request)
-            .iter()
-            .map(|fact| format!("{} {}", fact.value, fact.more).trim().to_owned())
-            .collect();
-        assert_eq!(told, facts, "{path}");
-
-        let ledger = ledger::ledger(&request);
-        let table = page.with_class("lt")[0];
-        let cells: Vec<Vec<String>> = table.with_tag("tbody")[0]
-            .with_tag("tr")
-            .iter()
-            .map(|tr| tr.with_tag("td").iter().map(|td| td.text()).collect())
-            .collect();
-        for (cells, row) in cells.iter().zip(&ledger.rows) {
-            assert!(cells[1].contains(&row.name), "{path}: {cells:?}");
-            assert_eq!(cells[3], number::ms(row.time), "{path}");
-            assert_eq!(cells[4], number::percent(row.time, ledger.whole), "{path}");
-        }
-        let total: Vec<String> = table.with_class("tot")[0]
-            .with_tag("b")
-            .iter()
-            .map(|b| b.text())
-            .collect();
-        let (whole, share) = (
-            number::ms(ledger.whole),
-            number::percent(ledger.whole, ledger.whole),
-        );
-        assert_eq!(total[1..], [whole, share], "{path}");
+        same_numbers(&site, &request).await;
     }
+}
+
+/// Compares every cell of a request's page with what `query` says.
+async fn same_numbers(site: &Site, request: &model::Request) {
+    let path = path_of(request);
+    let page = site.page(&path).await;
+    let wanted = waterfall::waterfall(request);
+
+    let rows = page.with_tag("details");
+    assert_eq!(rows.len(), wanted.rows.len(), "{path}");
+    for (shown, row) in rows.iter().zip(&wanted.rows) {
+        let cell = |class: &str| shown.with_class(class)[0].text();
+        assert_eq!(cell("c-own"), own_cell(row), "{path}");
+        assert_eq!(cell("c-left"), left_cell(row), "{path}");
+        assert_eq!(cell("c-verdict"), row.verdict.words(), "{path}");
+        let sentence = shown.with_tag("summary")[0]
+            .with_class("sr")
+            .iter()
+            .map(|sr| sr.text())
+            .collect::<String>();
+        assert!(
+            sentence.contains(&format!("ended at {}", number::ms_unit(row.end))),
+            "{sentence}"
+        );
+        assert_eq!(sentence.contains("culprit"), row.culprit);
+        assert_eq!(sentence.contains("surfaced"), row.surfaced);
+    }
+
+    let told: Vec<String> = page.with_class("facts")[0]
+        .with_tag("dd")
+        .iter()
+        .map(|dd| dd.text())
+        .collect();
+    let facts: Vec<String> = facts::facts(request)
+        .iter()
+        .map(|fact| format!("{} {}", fact.value, fact.more).trim().to_owned())
+        .collect();
+    assert_eq!(told, facts, "{path}");
+
+    let ledger = ledger::ledger(request);
+    let table = page.with_class("lt")[0];
+    let cells: Vec<Vec<String>> = table.with_tag("tbody")[0]
+        .with_tag("tr")
+        .iter()
+        .map(|tr| tr.with_tag("td").iter().map(|td| td.text()).collect())
+        .collect();
+    for (cells, row) in cells.iter().zip(&ledger.rows) {
+        assert!(cells[1].contains(&row.name), "{path}: {cells:?}");
+        assert_eq!(cells[3], number::ms(row.time), "{path}");
+        assert_eq!(cells[4], number::percent(row.time, ledger.whole), "{path}");
+    }
+    let total: Vec<String> = table.with_class("tot")[0]
+        .with_tag("b")
+        .iter()
+        .map(|b| b.text())
+        .collect();
+    let (whole, share) = (
+        number::ms(ledger.whole),
+        number::percent(ledger.whole, ledger.whole),
+    );
+    assert_eq!(total[1..], [whole, share], "{path}");
 }
 
 #[tokio::test]
