@@ -140,7 +140,7 @@ pub fn detail(request: &Request, trace: &Trace, row: &Row) -> Detail {
             out.origin = origin_of_call(request, hop, call, row);
             let wanted = |span: &&Span| span.span_id == call.span_id;
             let spans: Vec<&Span> = trace.spans.iter().filter(wanted).take(1).collect();
-            out.spans = spans_of(request, &spans);
+            out.spans = spans_of(request, hop, &spans);
         }
         None => {
             out.origin = origin_of_hop(request, hop);
@@ -158,7 +158,7 @@ pub fn detail(request: &Request, trace: &Trace, row: &Row) -> Detail {
                 .take(SHOWN_SPANS)
                 .filter_map(|&index| trace.spans.get(index as usize))
                 .collect();
-            out.spans = spans_of(request, &spans);
+            out.spans = spans_of(request, hop, &spans);
             out.spans_left_out = hop.spans.len().saturating_sub(SHOWN_SPANS);
         }
     }
@@ -355,12 +355,23 @@ fn call_detail(call: &Call) -> CallDetail {
     }
 }
 
-fn spans_of(request: &Request, spans: &[&Span]) -> Vec<SpanDetail> {
+fn spans_of(request: &Request, hop: &Hop, spans: &[&Span]) -> Vec<SpanDetail> {
     let Some(first) = spans.first() else {
         return Vec::new();
     };
-    let sources: Vec<&Source> = std::iter::once(&request.budget_source)
-        .chain(request.hops.iter().map(|hop| &hop.remaining_in_source))
+    // What was read from a hop's spans is its own budget, that of those it called, or the request's.
+    let callees = hop
+        .calls
+        .iter()
+        .filter_map(|call| request.hops.get(call.hop?));
+    let sources: Vec<&Source> = [&request.budget_source, &hop.remaining_in_source]
+        .into_iter()
+        .chain(callees.map(|callee| &callee.remaining_in_source))
+        .filter(|source| {
+            spans
+                .iter()
+                .any(|span| source.span_id == Some(span.span_id))
+        })
         .collect();
     spans
         .iter()

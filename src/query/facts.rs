@@ -1,5 +1,7 @@
 //! The facts line above the waterfall: label and value.
 
+use std::collections::BTreeSet;
+
 use super::number::{self, counted, ms_unit};
 use crate::model::{CallKind, How, Nanos, Request, Text};
 
@@ -115,13 +117,13 @@ pub fn facts(request: &Request) -> Vec<Fact> {
 
 /// `agree`, or by how much the moved ones were moved.
 fn clocks(request: &Request) -> String {
-    let mut moved: Vec<(&Text, Nanos)> = Vec::new();
-    for hop in &request.hops {
-        let one = (&hop.service, hop.clock_offset);
-        if hop.clock_offset != Nanos::ZERO && !moved.contains(&one) {
-            moved.push(one);
-        }
-    }
+    let mut seen = BTreeSet::new();
+    let moved: Vec<(&Text, Nanos)> = request
+        .hops
+        .iter()
+        .map(|hop| (&hop.service, hop.clock_offset))
+        .filter(|one| one.1 != Nanos::ZERO && seen.insert(*one))
+        .collect();
     let signed = |offset: Nanos| {
         if offset > Nanos::ZERO {
             format!("+{}", ms_unit(offset))

@@ -1,5 +1,7 @@
 //! Findings grouped for reading: one group per rule, its edges chained, its owners named.
 
+use std::collections::BTreeSet;
+
 use crate::model::{Finding, Request, Rule, Severity, Text};
 
 /// Names and sentences beyond so many are counted.
@@ -104,17 +106,16 @@ fn edge<'a>(request: &'a Request, rule: Rule, finding: &'a Finding) -> Option<(&
 fn chains(edges: &[(&str, &str)]) -> String {
     // Each chain: its text, the service it ends with, the caller of that end.
     let mut chains: Vec<(String, &str, &str)> = Vec::new();
-    let mut seen: Vec<(&str, &str)> = Vec::new();
+    let mut seen = BTreeSet::new();
     let mut left_out = 0;
     for &(from, to) in edges {
-        if seen.contains(&(from, to)) {
+        if !seen.insert((from, to)) {
             continue;
         }
-        if seen.len() == SHOWN {
+        if seen.len() > SHOWN {
             left_out += 1;
             continue;
         }
-        seen.push((from, to));
         if let Some((text, end, caller)) = chains.iter_mut().find(|(_, end, _)| *end == from) {
             text.push_str(" \u{2192} ");
             text.push_str(to);
@@ -138,14 +139,10 @@ fn chains(edges: &[(&str, &str)]) -> String {
     }
 }
 
+/// Each name once, in order of first appearance.
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut out: Vec<&str> = Vec::new();
-    for name in names {
-        if !out.contains(&name) {
-            out.push(name);
-        }
-    }
-    out
+    let mut seen = BTreeSet::new();
+    names.filter(|name| seen.insert(*name)).collect()
 }
 
 fn listed(names: &[&str]) -> String {

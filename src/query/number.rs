@@ -46,7 +46,7 @@ pub fn percent_whole(part: Nanos, whole: Nanos) -> String {
     let hundredths = Nanos(part.0).scaled(200, whole.0).0;
     format!(
         "{}{NBSP}%",
-        fixed((hundredths + hundredths.signum()) / 2, 1, 0)
+        fixed(hundredths.midpoint(hundredths.signum()), 1, 0)
     )
 }
 

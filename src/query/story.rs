@@ -2,7 +2,7 @@
 
 use super::number::{self, NBSP, ms_unit, percent};
 use super::waterfall::is_broken;
-use crate::model::{Culprit, Hop, How, Nanos, Outcome, Part, Request, Verdict};
+use crate::model::{Call, Culprit, Hop, How, Nanos, Outcome, Part, Request, Verdict};
 
 /// An answer this much after the deadline still counts as in time (clock and timer grain).
 const TOLERANCE: Nanos = Nanos::from_millis(2);
@@ -209,7 +209,7 @@ fn who_held_the_clock(request: &Request, culprit: &Culprit, start: Sentence) -> 
 /// " in two attempts", if the culprit's time lies in several attempts of a call; " in three calls"
 /// if in several calls.
 fn repeats(request: &Request, culprit: &Culprit) -> Option<String> {
-    let owners: Vec<&Hop> = culprit_hops(request, culprit).collect();
+    let owners: Vec<&Hop> = culprit_hops(request, culprit).map(|(hop, _)| hop).collect();
     let runs = match culprit.part {
         Part::Local | Part::Dependency | Part::Unreported => owners.len(),
         // Of transit and backoff it is plain that they come between or around attempts.
@@ -218,23 +218,24 @@ fn repeats(request: &Request, culprit: &Culprit) -> Option<String> {
     if runs < 2 {
         return None;
     }
-    let entries: Vec<_> = owners.iter().map(|hop| entry_call(request, hop)).collect();
+    let entries = entry_calls(request);
+    let is_attempt = |hop: &&Hop| {
+        let entry = entries.get(hop.id).copied().flatten();
+        entry.is_some_and(|call| call.attempts > 1)
+    };
     let one_caller = owners
         .windows(2)
         .all(|pair| pair[0].parent == pair[1].parent);
-    let attempts = one_caller
-        && entries
-            .iter()
-            .all(|entry| entry.is_some_and(|call| call.attempts > 1));
+    let attempts = one_caller && owners.iter().all(is_attempt);
     let noun = if attempts { "attempts" } else { "calls" };
     Some(format!(" in{NBSP}{}{NBSP}{noun}", number::word(runs)))
 }
 
-/// The hops whose ledger rows make up the culprit, in order.
+/// The hops whose ledger rows make up the culprit, in order, each with its time before the deadline.
 fn culprit_hops<'a>(
     request: &'a Request,
     culprit: &'a Culprit,
-) -> impl Iterator<Item = &'a Hop> + 'a {
+) -> impl Iterator<Item = (&'a Hop, Nanos)> + 'a {
     request
         .ledger
         .iter()
@@ -245,12 +246,18 @@ fn culprit_hops<'a>(
                 && row.to == culprit.to
                 && row.time > row.after_deadline
         })
-        .filter_map(|row| request.hops.get(row.hop))
+        .filter_map(|row| Some((request.hops.get(row.hop)?, row.time - row.after_deadline)))
 }
 
-fn entry_call<'a>(request: &'a Request, hop: &Hop) -> Option<&'a crate::model::Call> {
-    let caller = request.hops.get(hop.parent?)?;
-    caller.calls.iter().find(|call| call.hop == Some(hop.id))
+/// The call that entered each hop; in one pass, since a hop may have made 100,000 calls.
+fn entry_calls(request: &Request) -> Vec<Option<&Call>> {
+    let mut entries = vec![None; request.hops.len()];
+    for call in request.hops.iter().flat_map(|hop| &hop.calls) {
+        if let Some(entry) = call.hop.and_then(|hop| entries.get_mut(hop)) {
+            *entry = Some(call);
+        }
+    }
+    entries
 }
 
 /// For a request without culprit: who took the most, without a sign.
@@ -326,11 +333,7 @@ fn relation(request: &Request, hop: &Hop, verdict: Verdict) -> String {
     let Some(culprit) = &request.culprit else {
         return String::new();
     };
-    let owner = culprit_hops(request, culprit).max_by_key(|owner| {
-        let time = |row: &&crate::model::LedgerRow| row.hop == owner.id;
-        request.ledger.iter().find(time).map(|row| row.time)
-    });
-    let Some(owner) = owner else {
+    let Some((owner, _)) = culprit_hops(request, culprit).max_by_key(|(_, time)| *time) else {
         return String::new();
     };
     if owner.id == hop.id {
@@ -374,9 +377,10 @@ fn wasted(request: &Request) -> Option<String> {
         .iter()
         .filter(|hop| hop.wasted > Nanos::ZERO)
         .collect();
+    let entries = entry_calls(request);
     let untold = hops.iter().all(|hop| {
         let caller = hop.parent.and_then(|parent| request.hops.get(parent));
-        caller.is_some_and(|caller| is_broken(caller, hop, entry_call(request, hop)))
+        caller.is_some_and(|caller| is_broken(caller, hop, entries.get(hop.id).copied().flatten()))
     });
     let untold = match (untold && !hops.is_empty(), hops.len()) {
         (false, _) => "",
