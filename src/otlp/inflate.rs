@@ -85,6 +85,10 @@ pub fn inflate(
 
 /// A reader of what is behind `encoding`; the caller caps what it takes from it. Its memory is
 /// the decompressor's window, 128 MiB at most.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where decompressors are made"
+)]
 pub(crate) fn stream<'r>(
     encoding: Encoding,
     reader: impl io::BufRead + Send + 'r,
