@@ -40,7 +40,8 @@ pub(in crate::web) fn views(request: &Request) -> (Vec<FindingView>, String) {
 }
 
 fn view(group: &Group) -> FindingView {
-    let shown = |text: &String| display_name(text, LONG);
+    // No line ends between a number and its unit.
+    let shown = |text: &String| display_name(text, LONG).replace(" ms", "\u{a0}ms");
     FindingView {
         icon: Icon::Severity(group.severity).to_string(),
         icon_class: match group.severity {
