@@ -24,6 +24,7 @@ mod query;
 mod readme;
 mod receive;
 mod samples;
+mod semantics;
 mod serve;
 mod spans;
 mod store;
