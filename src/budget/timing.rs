@@ -78,6 +78,8 @@ pub(super) struct Told {
     pub raw: Text,
     /// The span that carried it.
     pub span: SpanId,
+    /// It was told as an instant: what is left of it shrinks on the way.
+    pub is_instant: bool,
 }
 
 impl Told {
@@ -228,12 +230,17 @@ impl Timing {
         let mut from = Some(id);
         let mut budget = observed(forest, hops, id);
         if budget.is_none() {
-            budget = via
-                .and_then(|via| self.calls[via].sent.clone())
-                .map(|told| {
-                    let source = told.source(How::Sent);
-                    (told.time, source)
-                });
+            budget = via.and_then(|via| {
+                let call = &self.calls[via];
+                let told = call.sent.as_ref()?;
+                let shrinks = told.is_instant && !clocks.conflict[id];
+                let transit = if shrinks {
+                    start - call.start
+                } else {
+                    Nanos::ZERO
+                };
+                Some((told.time - transit, told.source(How::Sent)))
+            });
         }
         if budget.is_none()
             && let (Some(caller), Some(via)) = (waited_by, via)
@@ -453,6 +460,7 @@ fn from_reading(forest: &Forest<'_>, node: NodeId, reading: &Reading, time: Nano
         key: reading.key.clone(),
         raw: reading.raw.clone(),
         span,
+        is_instant: reading.field == Field::Deadline,
     }
 }
 

@@ -17,6 +17,19 @@ fn what_an_inner_span_sent_is_what_the_callee_got() {
 }
 
 #[test]
+fn an_instant_that_was_sent_is_nearer_on_arrival() {
+    let spans = "
+        a - edge S 0..1000 in=2000
+        c a edge C 10..990 deadline=1500
+        b c be S 200..980";
+    let has = "
+        edge > be 1/1 out 1490
+        be in 1300 sent
+        be deadline 1500 by be";
+    check(spans, has, &["! "]);
+}
+
+#[test]
 fn attempts_share_the_timeout_of_the_call_around_them() {
     let spans = "
         a - edge S 0..1000 in=5000
