@@ -319,7 +319,7 @@ impl Timing {
             });
             time.detached = above.detached;
             if let Some(theirs) = above.known {
-                time.known = earlier(time.known, theirs);
+                time.known = Some(time.known.map_or(theirs, |known| known.min(theirs)));
             }
             if let Some(theirs) = above.effective
                 && time.effective.is_none_or(|own| theirs < own)
@@ -398,10 +398,6 @@ pub(super) fn attempts_of(hops: &Hops, hop: HopId) -> impl Iterator<Item = Attem
         .calls
         .iter()
         .flat_map(|&call| hops.calls[call].attempts.iter().copied())
-}
-
-fn earlier(known: Option<Nanos>, other: Nanos) -> Option<Nanos> {
-    Some(known.map_or(other, |known| known.min(other)))
 }
 
 fn is_outbound(forest: &Forest<'_>, node: NodeId) -> bool {

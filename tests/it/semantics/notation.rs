@@ -100,13 +100,14 @@ fn span(line: &str) -> Span {
                 let instant = Value::Str(at(value).0.to_string().into());
                 own.insert("http.request.header.x-deadline", instant);
             }
-            _ => match key.strip_prefix('@') {
-                Some(key) => drop(of_resource.insert(key, read(value))),
-                None => {
+            _ => {
+                if let Some(key) = key.strip_prefix('@') {
+                    of_resource.insert(key, read(value));
+                } else {
                     let long = SHORT.iter().find(|(short, _)| *short == key);
                     own.insert(long.map_or(key, |(_, long)| *long), read(value));
                 }
-            },
+            }
         }
     }
     made.attributes = own.into_iter().collect();
