@@ -13,6 +13,7 @@
     reason = "resets the process's peak memory through /proc"
 )]
 
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,10 +25,20 @@ use dwindle::model::{
 const START: u64 = 1_791_364_500_000_000_000;
 
 fn main() {
+    let shapes = [("flat", flat as fn(usize) -> Trace), ("20,000 deep", deep)];
+    // Each size in a process of its own: memory that another one freed would hide what it takes.
+    let mut arguments = std::env::args().skip(1);
+    if let (Some(name), Some(spans)) = (arguments.next(), arguments.next()) {
+        if let Some((_, make)) = shapes.iter().find(|(shape, _)| *shape == name) {
+            large(&name, &make(spans.parse().unwrap()));
+        }
+        return;
+    }
     small();
-    for (name, make) in [("flat", flat as fn(usize) -> Trace), ("20,000 deep", deep)] {
-        for spans in [25_000, 50_000, 100_000] {
-            large(name, &make(spans));
+    for (name, _) in shapes {
+        for spans in ["25000", "50000", "100000"] {
+            let mut child = Command::new(std::env::current_exe().unwrap());
+            assert!(child.args([name, spans]).status().unwrap().success());
         }
     }
 }
