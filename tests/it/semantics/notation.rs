@@ -116,12 +116,10 @@ fn span(line: &str) -> Span {
 }
 
 fn read(value: &str) -> Value {
-    if let Ok(int) = value.parse() {
-        Value::Int(int)
-    } else if let Ok(double) = value.parse() {
-        Value::Double(double)
-    } else {
-        Value::Str(value.into())
+    match (value.parse(), value.parse()) {
+        (Ok(int), _) => Value::Int(int),
+        (_, Ok(double)) => Value::Double(double),
+        _ => Value::Str(value.into()),
     }
 }
 
