@@ -1,15 +1,22 @@
-//! OTLP/gRPC: one unary call per export, framed and answered here.
+//! OTLP/gRPC: unary calls, framed and decompressed by tonic.
+//!
+//! tonic is given a codec that leaves messages as bytes: `otlp` decodes them once, span by span, and
+//! they can go to a log as they came. The body is read whole under the caps before tonic sees it,
+//! so that its part of the work neither waits nor holds more than one message a thread.
 
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use bytes::{BufMut as _, Bytes, BytesMut};
-use http_body_util::{BodyExt as _, Full};
-use tonic::Code;
+use bytes::{Buf as _, BufMut as _, Bytes};
+use futures::future::{self, FutureExt as _};
+use http_body_util::Full;
+use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::server::UnaryService;
+use tonic::{Code, Status};
 
-use super::intake::{Refusal, Taken};
+use super::intake::Refusal;
 use super::{Format, Receiver, Signal, body, reply};
 use crate::otlp::Encoding;
 use crate::telemetry::Export;
@@ -17,12 +24,8 @@ use crate::telemetry::Export;
 /// A message's prefix: one byte that says whether it is compressed, four of length.
 const PREFIX: usize = 5;
 
-/// Why a call failed, in gRPC's terms.
-struct Failure {
-    code: Code,
-    message: String,
-    retry_after: Option<std::time::Duration>,
-}
+/// The header in which a call without an answer says how it ended.
+const STATUS: &str = "grpc-status";
 
 /// Answers a request to the gRPC port.
 pub(super) async fn answer(receiver: &Arc<Receiver>, request: Request<Body>) -> Response<Body> {
@@ -34,48 +37,128 @@ pub(super) async fn answer(receiver: &Arc<Receiver>, request: Request<Body>) -> 
         return reply::status(Code::Unimplemented, &format!("no method `{path}`"), None)
             .into_http();
     };
-    let result = export(receiver, signal, request).await;
-    let code = match &result {
-        Ok(_) => Code::Ok,
-        Err(failure) => failure.code,
+    let response = match export(receiver, signal, request).await {
+        Ok(response) => response,
+        Err(refusal) => Status::from(refusal).into_http(),
     };
     let export = Export {
         protocol: "grpc",
         signal: signal.as_str(),
-        code: u16::try_from(code as i32).unwrap_or_default(),
+        code: u16::try_from(code(response.headers()) as i32).unwrap_or_default(),
     };
     let telemetry = receiver.ingest.telemetry();
     telemetry.exports.get_or_create(&export).inc();
-    match result {
-        Ok(taken) => success(&reply::taken(signal, Format::Protobuf, &taken)),
-        Err(failure) => {
-            let status = reply::status(failure.code, &failure.message, failure.retry_after);
-            let mut response = status.into_http();
-            response.headers_mut().insert(
-                "grpc-accept-encoding",
-                HeaderValue::from_static("identity,gzip,zstd"),
-            );
-            response
-        }
-    }
+    response
 }
 
 async fn export(
     receiver: &Arc<Receiver>,
     signal: Signal,
     request: Request<Body>,
-) -> Result<Taken, Failure> {
+) -> Result<Response<Body>, Refusal> {
     let (parts, body) = request.into_parts();
-    let encoding = encoding(&parts.headers)?;
     let config = &receiver.config;
     let cap = config.limits.max_message_bytes.saturating_add(PREFIX);
     let held = body::read(body, cap, &receiver.inflight, config.body_timeout).await?;
     let telemetry = receiver.ingest.telemetry();
     telemetry.wire_bytes.inc_by(held.bytes.len() as u64);
-    let (encoding, message) = unframe(&held.bytes, encoding)?;
-    Ok(receiver
-        .take(signal, Format::Protobuf, encoding, message)
-        .await?)
+    let compressed = parts.headers.contains_key("grpc-encoding");
+    let request = Request::from_parts(parts, Full::new(held.bytes.clone()));
+    let call = Call {
+        receiver: Arc::clone(receiver),
+        signal,
+    };
+    receiver
+        .in_turn(held.bytes.len(), compressed, move || call.run(request))
+        .await?
+}
+
+/// One call, its body in memory.
+struct Call {
+    receiver: Arc<Receiver>,
+    signal: Signal,
+}
+
+impl Call {
+    fn run(self, request: Request<Full<Bytes>>) -> Result<Response<Body>, Refusal> {
+        let limit = self.receiver.config.limits.max_message_bytes;
+        let mut grpc = tonic::server::Grpc::new(Raw)
+            .accept_compressed(CompressionEncoding::Gzip)
+            .accept_compressed(CompressionEncoding::Zstd)
+            .max_decoding_message_size(limit);
+        // Everything is in memory: there is nothing to wait for.
+        let response = grpc.unary(self, request).now_or_never();
+        let response = response.ok_or(Refusal::Internal)?;
+        // To a sender of telemetry tonic's code for a message over the limit means "try again".
+        if code(response.headers()) == Code::OutOfRange {
+            return Err(Refusal::TooLarge { limit });
+        }
+        Ok(response.map(Body::new))
+    }
+}
+
+impl UnaryService<Bytes> for Call {
+    type Response = Bytes;
+    type Future = future::Ready<Result<tonic::Response<Bytes>, Status>>;
+
+    fn call(&mut self, request: tonic::Request<Bytes>) -> Self::Future {
+        let (signal, message) = (self.signal, request.into_inner());
+        let taken = self
+            .receiver
+            .take_now(signal, Format::Protobuf, Encoding::Identity, &message);
+        future::ready(match taken {
+            Ok(taken) => {
+                let answer = reply::taken(signal, Format::Protobuf, &taken);
+                Ok(tonic::Response::new(answer))
+            }
+            Err(refusal) => Err(refusal.into()),
+        })
+    }
+}
+
+/// Messages as they came.
+#[derive(Debug, Clone, Copy)]
+struct Raw;
+
+impl Codec for Raw {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, message: Bytes, into: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        into.put(message);
+        Ok(())
+    }
+}
+
+impl Decoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(from.copy_to_bytes(from.remaining())))
+    }
+}
+
+/// How a call ended, by the headers of its answer; an answer with a message ended well.
+fn code(headers: &HeaderMap) -> Code {
+    headers
+        .get(STATUS)
+        .map_or(Code::Ok, |status| Code::from_bytes(status.as_bytes()))
 }
 
 fn signal(path: &str) -> Option<Signal> {
@@ -111,71 +194,7 @@ fn is_grpc(kind: &[u8]) -> bool {
     kind == b"application/grpc" || kind == b"application/grpc+proto"
 }
 
-/// The encoding of compressed messages of this call; `None` if it announces none.
-fn encoding(headers: &HeaderMap) -> Result<Option<Encoding>, Failure> {
-    let Some(value) = headers.get("grpc-encoding") else {
-        return Ok(None);
-    };
-    let known = value.to_str().ok().and_then(Encoding::from_name);
-    match known {
-        Some(Encoding::Identity) => Ok(None),
-        Some(encoding) => Ok(Some(encoding)),
-        None => Err(Failure {
-            code: Code::Unimplemented,
-            message: "this grpc-encoding is not supported; identity, gzip and zstd are".to_owned(),
-            retry_after: None,
-        }),
-    }
-}
-
-/// The one message of a unary call, and how it is compressed.
-fn unframe(body: &Bytes, encoding: Option<Encoding>) -> Result<(Encoding, Bytes), Failure> {
-    let malformed = |message: &str| Failure {
-        code: Code::InvalidArgument,
-        message: message.to_owned(),
-        retry_after: None,
-    };
-    let Some((&[compressed, a, b, c, d], message)) = body.split_first_chunk::<PREFIX>() else {
-        return Err(malformed("the call carries no whole message"));
-    };
-    if u32::from_be_bytes([a, b, c, d]) as usize != message.len() {
-        return Err(malformed(
-            "the message is not as long as its prefix says, or there are several",
-        ));
-    }
-    let encoding = match (compressed, encoding) {
-        (0, _) => Encoding::Identity,
-        (1, Some(encoding)) => encoding,
-        (1, None) => {
-            return Err(Failure {
-                code: Code::Internal,
-                message: "the message is compressed and no grpc-encoding says how".to_owned(),
-                retry_after: None,
-            });
-        }
-        _ => return Err(malformed("the message's prefix is not gRPC's")),
-    };
-    Ok((encoding, body.slice(PREFIX..)))
-}
-
-fn success(message: &[u8]) -> Response<Body> {
-    let mut frame = BytesMut::with_capacity(PREFIX + message.len());
-    frame.put_u8(0);
-    frame.put_u32(message.len() as u32);
-    frame.put_slice(message);
-    let trailers = async {
-        let mut trailers = HeaderMap::new();
-        trailers.insert("grpc-status", HeaderValue::from_static("0"));
-        Some(Ok(trailers))
-    };
-    let body = Full::new(frame.freeze()).with_trailers(trailers);
-    let mut response = Response::new(Body::new(body));
-    let kind = HeaderValue::from_static("application/grpc");
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    response
-}
-
-impl From<Refusal> for Failure {
+impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
         let (code, retry_after) = match &refusal {
             Refusal::Malformed(_) => (Code::InvalidArgument, None),
@@ -186,11 +205,7 @@ impl From<Refusal> for Failure {
             Refusal::TooSlow => (Code::DeadlineExceeded, None),
             Refusal::Gone => (Code::Cancelled, None),
         };
-        Self {
-            code,
-            message: refusal.to_string(),
-            retry_after,
-        }
+        reply::status(code, &refusal.to_string(), retry_after)
     }
 }
 
@@ -206,39 +221,5 @@ mod tests {
         for kind in ["application/grpc-web", "application/grpcx", "", ";"] {
             assert!(!is_grpc(kind.as_bytes()), "{kind}");
         }
-    }
-
-    #[test]
-    fn a_frame_is_one_whole_message() {
-        let cut = |bytes: &'static [u8], encoding| {
-            unframe(&Bytes::from_static(bytes), encoding)
-                .map(|(encoding, message)| (encoding, message.to_vec()))
-                .map_err(|failure| failure.code)
-        };
-        let gzip = Some(Encoding::Gzip);
-        assert_eq!(
-            cut(&[0, 0, 0, 0, 1, 7], gzip),
-            Ok((Encoding::Identity, vec![7]))
-        );
-        assert_eq!(
-            cut(&[1, 0, 0, 0, 1, 7], gzip),
-            Ok((Encoding::Gzip, vec![7]))
-        );
-        assert_eq!(
-            cut(&[0, 0, 0, 0, 0], None),
-            Ok((Encoding::Identity, vec![]))
-        );
-        assert_eq!(cut(&[1, 0, 0, 0, 0], None), Err(Code::Internal));
-        assert_eq!(cut(&[], None), Err(Code::InvalidArgument));
-        assert_eq!(cut(&[0, 0, 0, 0], None), Err(Code::InvalidArgument));
-        assert_eq!(
-            cut(&[0, 255, 255, 255, 255, 7], None),
-            Err(Code::InvalidArgument)
-        );
-        assert_eq!(cut(&[2, 0, 0, 0, 0], gzip), Err(Code::InvalidArgument));
-        assert_eq!(
-            cut(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0], None),
-            Err(Code::InvalidArgument)
-        );
     }
 }

@@ -65,28 +65,37 @@ impl Receiver {
         encoding: Encoding,
         body: Bytes,
     ) -> Result<Taken, Refusal> {
-        let weight = match encoding {
-            Encoding::Identity => body.len(),
-            Encoding::Gzip | Encoding::Zstd => body.len().saturating_mul(8),
-        };
+        let (length, compressed) = (body.len(), encoding != Encoding::Identity);
+        let receiver = Arc::clone(self);
+        self.in_turn(length, compressed, move || {
+            receiver.take_now(signal, format, encoding, &body)
+        })
+        .await?
+    }
+
+    /// Does the work of one message: at once if it is small, else off the threads that serve
+    /// connections, a few at a time, so that what they inflate to stays bounded.
+    pub(super) async fn in_turn<T: Send + 'static>(
+        &self,
+        length: usize,
+        compressed: bool,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let weight = length.saturating_mul(if compressed { 8 } else { 1 });
         if weight < LARGE {
-            return self.take_now(signal, format, encoding, &body);
+            return Ok(work());
         }
         let Ok(_permit) = self.large.acquire().await else {
             return Err(Refusal::Internal);
         };
-        let receiver = Arc::clone(self);
-        let taking = move || receiver.take_now(signal, format, encoding, &body);
-        match tokio::task::spawn_blocking(taking).await {
-            Ok(result) => result,
-            Err(error) => {
-                tracing::error!(%error, "a decoder failed");
-                Err(Refusal::Internal)
-            }
-        }
+        tokio::task::spawn_blocking(work).await.map_err(|error| {
+            tracing::error!(%error, "a decoder failed");
+            Refusal::Internal
+        })
     }
 
-    fn take_now(
+    /// The same for a message whose turn it is.
+    pub(super) fn take_now(
         &self,
         signal: Signal,
         format: Format,

@@ -1,15 +1,14 @@
 //! OTLP from sockets: gRPC and HTTP, traces, logs and metrics.
 //!
 //! ```text
-//!  socket ─► listen ─► grpc (framing, statuses)    ─┐
+//!  socket ─► listen ─► grpc (tonic, statuses)      ─┐
 //!                  └─► http (types, statuses, CORS) ─┴─► body (capped) ─► intake (inflate, decode, offer)
 //! ```
 //!
 //! Both protocols read a whole body under the caps and hand it to the same [`Receiver::take`]; they
 //! differ in how they say what came of it. Neither trusts a length that was announced: memory is
-//! taken as bytes arrive. gRPC's framing is done here, on hyper's HTTP/2, and not by a generated
-//! service, so that the crate's one decompressor and its cap hold for it too, that a message is
-//! decoded once, and that its bytes can go to a log as they came.
+//! taken as bytes arrive. gRPC's framing is tonic's, with a codec that leaves messages as bytes, so
+//! that a message is decoded once and its bytes can go to a log as they came.
 //!
 //! **Invariant**: nothing that a client sends can panic, nor allocate past the limits. A header is
 //! parsed once, into an enum, and the enum is what is carried.

@@ -617,7 +617,7 @@ async fn grpc_refuses_what_is_no_export() {
     const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
     let good = framed(0, &request().encode_to_vec());
     let bomb = framed(1, &gzip(&vec![0; 40 << 20]));
-    let two = [good.clone(), good.clone()].concat();
+    let short = [&[0, 0, 0, 0, 9][..], b"x"].concat();
     let long = [&[0, 0xff, 0xff, 0xff, 0xff][..], b"x"].concat();
     let cases: &[(&str, &str, Vec<u8>, Code)] = &[
         (EXPORT, "", good.clone(), Code::Ok),
@@ -629,9 +629,10 @@ async fn grpc_refuses_what_is_no_export() {
             framed(0, b"\xff\xff\xff"),
             Code::InvalidArgument,
         ),
-        (EXPORT, "", b"".to_vec(), Code::InvalidArgument),
-        (EXPORT, "", two, Code::InvalidArgument),
-        (EXPORT, "", long, Code::InvalidArgument),
+        (EXPORT, "", b"".to_vec(), Code::Internal),
+        (EXPORT, "", short, Code::Internal),
+        (EXPORT, "", long, Code::ResourceExhausted),
+        (EXPORT, "", framed(2, b""), Code::Internal),
         (
             EXPORT,
             "",
