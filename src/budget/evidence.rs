@@ -107,6 +107,9 @@ const DB_TIMEOUT_CODES: &[(&str, &str)] = &[
     ("cassandra", "0x1200"),
 ];
 
+/// Of these, codes by which the server itself says that it stopped the statement and undid it.
+const ROLLED_BACK_CODES: &[&str] = &["57014", "55p03", "3024", "1969"];
+
 /// Words of `deadline.outcome` that tell of a deadline failure.
 const FAILED_OUTCOMES: &[&str] = &[
     "expired_on_arrival",
@@ -116,6 +119,18 @@ const FAILED_OUTCOMES: &[&str] = &[
     "timed_out_early",
     "deadline_exceeded",
 ];
+
+/// True if a database said that it stopped this statement: then nothing of it stands.
+pub(super) fn is_rolled_back(attributes: &Attributes) -> bool {
+    let system = attributes
+        .text("db.system.name")
+        .or_else(|| attributes.text("db.system"));
+    let code = DB_STATUS.iter().find_map(|key| attributes.get(key));
+    system.is_some()
+        && code.is_some_and(|code| {
+            ROLLED_BACK_CODES.contains(&code.to_string().to_lowercase().as_str())
+        })
+}
 
 /// Reads a span. `outcome` is its `deadline.outcome`, in lower case.
 pub(super) fn of_span(span: &Span, outcome: Option<&str>) -> Evidence {

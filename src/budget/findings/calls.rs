@@ -4,7 +4,7 @@ use crate::model::{Attributes, CallKind, How, Kind, Nanos, Rule, Value};
 
 use super::super::hops::{AttemptId, HopId};
 use super::super::timing::attempts_of;
-use super::super::{TOLERANCE, tolerance, verdict};
+use super::super::{TOLERANCE, evidence, tolerance, verdict};
 use super::{Cases, given, known_left, work};
 
 /// Every rule about one call.
@@ -189,7 +189,11 @@ fn ambiguous_write(cases: &mut Cases<'_>, id: AttemptId) {
         attempts_of(known.hops, callee).find(|&write| has_written(cases, write))
     });
     let far_side_failed = !failed.is_empty() && written.is_none();
-    if !gave_up || far_side_failed {
+    let spans = known.hops.spans_of(known.forest, id);
+    let rolled_back = spans
+        .iter()
+        .any(|&node| evidence::is_rolled_back(&known.forest.span(node).attributes));
+    if !gave_up || far_side_failed || rolled_back {
         return;
     }
     let callee = attempt

@@ -147,6 +147,21 @@ fn a_write_is_ambiguous_where_its_end_is_unknown_or_good() {
         "! ambiguous_write edge > kafka t gave_up_ms:800.0 method:publish count:1",
         &[],
     );
+    let insert = "
+        a - edge S 0..900
+        c a edge C 1..800 db.system.name=postgresql db.operation.name=INSERT err=timed_out";
+    check(
+        insert,
+        "! ambiguous_write edge > postgresql gave_up_ms:800.0 method:INSERT count:1",
+        &[],
+    );
+    // The server itself says that it stopped the statement: nothing of it stands.
+    let undone = insert.replace("err=", "db.response.status_code=57014 err=");
+    check(
+        &undone,
+        "edge > postgresql 1/1 dependency exceeded_here",
+        &["! ambiguous"],
+    );
     let by_name_only = "
         a - edge S 0..900
         c a edge:POST C 1..800 peer=pay grpc=4 err";
