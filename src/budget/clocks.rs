@@ -65,8 +65,7 @@ impl Pair {
         } else if low <= high {
             (if low > Nanos::ZERO { low } else { high }, false)
         } else {
-            let middle = (i128::from(low.0) + i128::from(high.0)) / 2;
-            (Nanos(middle as i64), true)
+            (Nanos(low.0.midpoint(high.0)), true)
         }
     }
 }
@@ -75,9 +74,9 @@ impl Pair {
 pub(super) fn align(forest: &Forest<'_>, hops: &Hops) -> Clocks {
     let pairs = bound(forest, hops);
     let mut clocks = Clocks {
-        offsets: vec![Nanos::ZERO; hops.hops.len()],
-        intervals: vec![None; hops.hops.len()],
-        conflict: vec![false; hops.hops.len()],
+        offsets: vec![Nanos::ZERO; hops.all.len()],
+        intervals: vec![None; hops.all.len()],
+        conflict: vec![false; hops.all.len()],
         skewed: BTreeMap::new(),
         notes: vec![],
     };
@@ -91,9 +90,9 @@ pub(super) fn align(forest: &Forest<'_>, hops: &Hops) -> Clocks {
         }
         if offset != Nanos::ZERO || conflict {
             let (_, _, attempt, callee) = pair.first;
-            let forward = hops.hops[hops.attempts[attempt].hop].host == a;
+            let forward = hops.all[hops.attempts[attempt].hop].host == a;
             let bounds = (pair.low, pair.high);
-            let root = hops.hops[hops.attempts[attempt].hop].root;
+            let root = hops.all[hops.attempts[attempt].hop].root;
             clocks.skewed.entry(root).or_default().push(Skew {
                 attempt,
                 callee,
@@ -102,10 +101,10 @@ pub(super) fn align(forest: &Forest<'_>, hops: &Hops) -> Clocks {
             });
         }
     }
-    for id in 0..hops.hops.len() {
-        let hop = &hops.hops[id];
+    for id in 0..hops.all.len() {
+        let hop = &hops.all[id];
         let Some(caller) = hop.caller else { continue };
-        let (from, to) = (hops.hops[caller].host, hop.host);
+        let (from, to) = (hops.all[caller].host, hop.host);
         let base = clocks.offsets[caller];
         clocks.offsets[id] = base;
         let Some(pair) = pairs.get(&(from.min(to), from.max(to))) else {
@@ -130,9 +129,9 @@ fn mirrored((low, high): (Option<Nanos>, Option<Nanos>)) -> (Option<Nanos>, Opti
 fn bound(forest: &Forest<'_>, hops: &Hops) -> BTreeMap<(usize, usize), Pair> {
     let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
     for (id, attempt) in hops.attempts.iter().enumerate() {
-        let from = hops.hops[attempt.hop].host;
+        let from = hops.all[attempt.hop].host;
         for &callee in &attempt.callees {
-            let to = hops.hops[callee].host;
+            let to = hops.all[callee].host;
             if from == to {
                 continue;
             }
@@ -168,7 +167,7 @@ fn bounds_of(
     attempt: &Attempt,
     callee: HopId,
 ) -> (Option<Nanos>, Option<Nanos>) {
-    let entry = &forest.nodes[hops.hops[callee].entry];
+    let entry = &forest.nodes[hops.all[callee].entry];
     let Some((_, innermost)) = attempt.spans else {
         // Entered without a CLIENT span: not before whatever caused it.
         let cause = entry

@@ -90,7 +90,7 @@ pub(super) struct Attempt {
 #[derive(Debug)]
 pub(super) struct Hops {
     /// Callers before callees.
-    pub hops: Vec<RawHop>,
+    pub all: Vec<RawHop>,
     /// Top-level calls.
     pub calls: Vec<RawCall>,
     /// Their attempts.
@@ -106,7 +106,7 @@ impl Hops {
     pub(super) fn find(forest: &Forest<'_>, policy: &Policy) -> Self {
         let facts = read_facts(forest);
         let mut this = Self {
-            hops: vec![],
+            all: vec![],
             calls: vec![],
             attempts: vec![],
             facts,
@@ -143,25 +143,25 @@ impl Hops {
                     let hop = places.hop[parent];
                     places.hop[node] = hop;
                     places.within[node] = places.within_or_self(forest, parent);
-                    self.hops[hop].nodes.push(node);
+                    self.all[hop].nodes.push(node);
                     let layer = span.kind == Kind::Server || span.kind == Kind::Consumer;
-                    if layer && self.hops[hop].layers.contains(&parent) {
-                        self.hops[hop].layers.push(node);
+                    if layer && self.all[hop].layers.contains(&parent) {
+                        self.all[hop].layers.push(node);
                     }
                 }
                 kind @ (Entry::Root | Entry::Waited | Entry::Async) => {
-                    let id = self.hops.len();
+                    let id = self.all.len();
                     let from = parent.map(|parent| places.hop[parent]);
                     let caller = from.filter(|_| kind == Entry::Waited);
                     let name = host(forest, node);
                     let next = host_ids.len();
                     let host = *host_ids.entry(name).or_insert(next);
-                    self.hops.push(RawHop {
+                    self.all.push(RawHop {
                         entry: node,
                         caller,
                         handed_from: from.filter(|_| kind == Entry::Async),
                         linked_from: vec![],
-                        root: caller.map_or(id, |caller| self.hops[caller].root),
+                        root: caller.map_or(id, |caller| self.all[caller].root),
                         via: None,
                         host,
                         nodes: vec![node],
@@ -171,7 +171,8 @@ impl Hops {
                     });
                     places.hop[node] = id;
                     if let (Some(parent), Entry::Waited) = (parent, kind) {
-                        places.entered_by[node] = Some(places.within_or_self(forest, parent));
+                        let client = places.within_or_self(forest, parent);
+                        places.entered[node] = client.map_or(Entered::Bare, Entered::By);
                     }
                 }
             }
@@ -184,9 +185,9 @@ impl Hops {
 
     /// Finds who started the roots that have links: a link is no parent, but tells of a hand-over.
     fn link(&mut self, forest: &Forest<'_>, places: &Places) {
-        let linked: Vec<HopId> = (0..self.hops.len())
+        let linked: Vec<HopId> = (0..self.all.len())
             .filter(|&id| {
-                let hop = &self.hops[id];
+                let hop = &self.all[id];
                 let apart = hop.caller.is_none() && hop.handed_from.is_none();
                 apart && !forest.span(hop.entry).links.is_empty()
             })
@@ -199,7 +200,7 @@ impl Hops {
             .collect();
         by_id.sort_unstable();
         for id in linked {
-            let entry = forest.span(self.hops[id].entry);
+            let entry = forest.span(self.all[id].entry);
             let mut from = Vec::new();
             for link in &entry.links {
                 if link.trace_id != entry.trace_id || link.span_id == entry.span_id {
@@ -209,14 +210,14 @@ impl Hops {
                 let named = by_id[first..].iter();
                 for &(_, node) in named.take_while(|(other, _)| *other == link.span_id) {
                     let hop = places.hop[node];
-                    if self.hops[hop].root != id {
+                    if self.all[hop].root != id {
                         from.push((hop, node));
                     }
                 }
             }
             from.sort_unstable();
             from.dedup_by_key(|(hop, _)| *hop);
-            self.hops[id].linked_from = from;
+            self.all[id].linked_from = from;
         }
     }
 
@@ -227,8 +228,8 @@ impl Hops {
             |node: NodeId| places.within[node].filter(|_| forest.span(node).kind == Kind::Client);
         let nested = Children::of((0..forest.nodes.len()).map(below));
         let mut callees: Vec<Vec<HopId>> = vec![Vec::new(); forest.nodes.len()];
-        for (id, hop) in self.hops.iter().enumerate() {
-            if let Some(Some(client)) = places.entered_by[hop.entry] {
+        for (id, hop) in self.all.iter().enumerate() {
+            if let Entered::By(client) = places.entered[hop.entry] {
                 callees[client].push(id);
             }
         }
@@ -236,11 +237,10 @@ impl Hops {
         for node in 0..forest.nodes.len() {
             let span = forest.span(node);
             let hop = places.hop[node];
-            if places.entered_by[node] == Some(None) {
-                // Entered without a CLIENT span.
-                if let Some(caller) = self.hops[hop].caller {
-                    self.push_call(forest, caller, None, vec![(None, vec![hop])]);
-                }
+            if places.entered[node] == Entered::Bare
+                && let Some(caller) = self.all[hop].caller
+            {
+                self.push_call(forest, caller, None, vec![(None, vec![hop])]);
             }
             let top_level = match span.kind {
                 Kind::Producer => true,
@@ -259,14 +259,14 @@ impl Hops {
         forest: &Forest<'_>,
         hop: HopId,
         span: Option<NodeId>,
-        found: Vec<(Option<(NodeId, NodeId)>, Vec<HopId>)>,
+        found: Vec<Found>,
     ) {
         let call = self.calls.len();
         let mut attempts = Vec::with_capacity(found.len());
         for (spans, callees) in found {
             let id = self.attempts.len();
             for &callee in &callees {
-                self.hops[callee].via = Some(id);
+                self.all[callee].via = Some(id);
             }
             let attempt = self.attempt(forest, hop, call, span, spans, callees);
             self.attempts.push(attempt);
@@ -283,7 +283,7 @@ impl Hops {
             .fold(Evidence::default(), |evidence, node| {
                 evidence.and(self.evidence_of(forest, node))
             });
-        self.hops[hop].calls.push(call);
+        self.all[hop].calls.push(call);
     }
 
     fn attempt(
@@ -303,8 +303,8 @@ impl Hops {
             resend = resend.max(self.facts(node).and_then(|facts| facts.resend));
         }
         if let Some(&callee) = callees.first() {
-            let entry = forest.span(self.hops[callee].entry);
-            let facts = self.facts(self.hops[callee].entry);
+            let entry = forest.span(self.all[callee].entry);
+            let facts = self.facts(self.all[callee].entry);
             let resend = resend.max(facts.and_then(|facts| facts.resend));
             let operation = spans.map_or(&entry.name, |(first, _)| &forest.span(first).name);
             return Attempt {
@@ -357,8 +357,8 @@ impl Hops {
 
     /// How each hop ended, by its layers' words.
     fn judge(&mut self, forest: &Forest<'_>) {
-        for id in 0..self.hops.len() {
-            let hop = &self.hops[id];
+        for id in 0..self.all.len() {
+            let hop = &self.all[id];
             let mut evidence = Evidence::default();
             for &node in &hop.layers {
                 evidence = evidence.and(self.evidence_of(forest, node));
@@ -371,7 +371,7 @@ impl Hops {
                 }
             }
             evidence.cancelled &= !evidence.deadline;
-            self.hops[id].evidence = evidence;
+            self.all[id].evidence = evidence;
         }
     }
 
@@ -381,8 +381,8 @@ impl Hops {
         forest: &'a Forest<'_>,
         hop: HopId,
     ) -> impl Iterator<Item = NodeId> + 'a {
-        let entry = self.hops[hop].entry;
-        self.hops[hop].nodes.iter().copied().filter(move |&node| {
+        let entry = self.all[hop].entry;
+        self.all[hop].nodes.iter().copied().filter(move |&node| {
             node == entry || !matches!(forest.span(node).kind, Kind::Client | Kind::Producer)
         })
     }
@@ -428,7 +428,7 @@ impl Hops {
     pub(super) fn interval(&self, forest: &Forest<'_>, attempt: &Attempt) -> (Nanos, Nanos) {
         let node = match (attempt.spans, attempt.callees.first()) {
             (Some((first, _)), _) => &forest.nodes[first],
-            (None, Some(&callee)) => &forest.nodes[self.hops[callee].entry],
+            (None, Some(&callee)) => &forest.nodes[self.all[callee].entry],
             (None, None) => return (Nanos::ZERO, Nanos::ZERO),
         };
         (node.start, node.end)
@@ -445,6 +445,9 @@ fn outbound_up_to(forest: &Forest<'_>, from: NodeId, top: NodeId) -> Vec<NodeId>
     .filter(is_outbound)
     .collect()
 }
+
+/// An attempt that was found: its outermost and innermost span, and the hops that answered it.
+type Found = (Option<(NodeId, NodeId)>, Vec<HopId>);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Entry {
@@ -478,13 +481,24 @@ fn entry(forest: &Forest<'_>, policy: &Policy, node: NodeId) -> Entry {
     }
 }
 
+/// How the entry of a hop was entered by whoever waits for it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Entered {
+    /// Nobody waits, or it is no entry.
+    Unwaited,
+    /// Without a CLIENT span.
+    Bare,
+    /// By this CLIENT span.
+    By(NodeId),
+}
+
 /// Where each span stands.
 struct Places {
     hop: Vec<HopId>,
     /// The nearest CLIENT or PRODUCER span around it in its hop.
     within: Vec<Option<NodeId>>,
-    /// For the entry of a hop that somebody waits for: the CLIENT span that it was entered by.
-    entered_by: Vec<Option<Option<NodeId>>>,
+    /// For the entry of a hop: how it was entered.
+    entered: Vec<Entered>,
 }
 
 impl Places {
@@ -492,7 +506,7 @@ impl Places {
         Self {
             hop: vec![0; len],
             within: vec![None; len],
-            entered_by: vec![None; len],
+            entered: vec![Entered::Unwaited; len],
         }
     }
 
@@ -508,16 +522,12 @@ impl Places {
 
 /// The attempts of a top-level call: down while there is one CLIENT inside the other, then what
 /// stands side by side.
-#[expect(
-    clippy::type_complexity,
-    reason = "a private pair: (outermost, innermost) span and callees"
-)]
 fn attempts_of(
     forest: &Forest<'_>,
     top: NodeId,
     nested: &Children,
     callees: &[Vec<HopId>],
-) -> Vec<(Option<(NodeId, NodeId)>, Vec<HopId>)> {
+) -> Vec<Found> {
     let innermost = |from: NodeId| {
         let mut at = from;
         while let ([only], true) = (nested.of_node(at), callees[at].is_empty()) {

@@ -13,6 +13,7 @@
 
 mod clocks;
 mod conventions;
+mod culprit;
 mod evidence;
 mod findings;
 mod hops;

@@ -120,7 +120,7 @@ pub(super) fn waited_calls<'a>(
     timing: &'a Timing,
     hop: HopId,
 ) -> impl Iterator<Item = Child> + 'a {
-    hops.hops[hop].calls.iter().filter_map(move |&call| {
+    hops.all[hop].calls.iter().filter_map(move |&call| {
         let (start, end) = timing.call_interval(forest, hops, call);
         let raw = &hops.calls[call];
         let waited = raw
@@ -129,7 +129,7 @@ pub(super) fn waited_calls<'a>(
             .any(|&attempt| timing.calls[attempt].waited);
         let node = raw.span.or_else(|| {
             let callee = *hops.attempts[*raw.attempts.first()?].callees.first()?;
-            Some(hops.hops[callee].entry)
+            Some(hops.all[callee].entry)
         })?;
         waited.then_some(Child {
             start,
@@ -196,20 +196,19 @@ impl Walker<'_, '_> {
         let calls = waited_calls(self.forest, self.hops, self.timing, hop);
         let steps = walk(calls, low, high);
         for (i, step) in steps.iter().enumerate() {
-            match step.child {
-                Some(call) => self.call(call, step.start, step.end),
-                None => {
-                    let neighbour = |at: Option<usize>| steps.get(at?).and_then(|step| step.child);
-                    let (after, before) = (neighbour(i.checked_sub(1)), neighbour(Some(i + 1)));
-                    let retried = before.zip(after).and_then(|(b, a)| self.is_retry(b, a));
-                    let part = if retried.is_some() {
-                        Part::Backoff
-                    } else {
-                        Part::Local
-                    };
-                    self.push(hop, part, retried.as_ref(), step.start, step.end);
-                }
+            if let Some(call) = step.child {
+                self.call(call, step.start, step.end);
+                continue;
             }
+            let neighbour = |at: Option<usize>| steps.get(at?).and_then(|step| step.child);
+            let (after, before) = (neighbour(i.checked_sub(1)), neighbour(Some(i + 1)));
+            let retried = before.zip(after).and_then(|(b, a)| self.is_retry(b, a));
+            let part = if retried.is_some() {
+                Part::Backoff
+            } else {
+                Part::Local
+            };
+            self.push(hop, part, retried.as_ref(), step.start, step.end);
         }
     }
 
@@ -294,7 +293,7 @@ impl Walker<'_, '_> {
         }
         let children = attempt.callees.iter().map(|&callee| {
             let time = &self.timing.hops[callee];
-            let id = self.forest.span(self.hops.hops[callee].entry).span_id;
+            let id = self.forest.span(self.hops.all[callee].entry).span_id;
             Child {
                 start: time.start,
                 end: time.end,
@@ -313,19 +312,16 @@ impl Walker<'_, '_> {
         };
         self.push(hop, back, to, until, high);
         for (i, step) in steps.iter().enumerate() {
-            match step.child {
-                Some(callee) => self.open.push((callee, step.start, step.end)),
-                None => {
-                    let part = between(i, steps.len(), Part::TransitOut);
-                    self.push(
-                        hop,
-                        if answered { part } else { back },
-                        to,
-                        step.start,
-                        step.end,
-                    );
-                }
+            if let Some(callee) = step.child {
+                self.open.push((callee, step.start, step.end));
+                continue;
             }
+            let part = if answered {
+                between(i, steps.len(), Part::TransitOut)
+            } else {
+                back
+            };
+            self.push(hop, part, to, step.start, step.end);
         }
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::model::{
-    Analysis, Call, CallKind, Culprit, HandedOver, Hop, How, LedgerRow, LocalSource, Nanos, Note,
-    Outcome, Part, PathSegment, Request, Source, SpanId, Surfaced, Text, Verdict,
+    Analysis, Call, CallKind, HandedOver, Hop, How, LedgerRow, LocalSource, Nanos, Note, Outcome,
+    Part, PathSegment, Request, Source, SpanId, Surfaced, Text, Verdict,
 };
 
 use super::clocks::Clocks;
 use super::conventions::Field;
+use super::culprit;
 use super::findings;
 use super::hops::{AttemptId, HopId, Hops};
 use super::path::{self, Stretch};
@@ -35,12 +36,12 @@ pub(super) struct Known<'a> {
 impl Known<'_> {
     /// A hop's service.
     pub(super) fn service(&self, hop: HopId) -> &Text {
-        &self.forest.span(self.hops.hops[hop].entry).resource.service
+        &self.forest.span(self.hops.all[hop].entry).resource.service
     }
 
     /// A hop's operation.
     pub(super) fn operation(&self, hop: HopId) -> &Text {
-        &self.forest.span(self.hops.hops[hop].entry).name
+        &self.forest.span(self.hops.all[hop].entry).name
     }
 
     /// A hop's run time for nobody: after its effective deadline, or after the first call above
@@ -48,7 +49,7 @@ impl Known<'_> {
     /// call's end is the clocks' slack, not work.
     pub(super) fn wasted(&self, hop: HopId) -> Nanos {
         let time = &self.timing.hops[hop];
-        let raw = &self.hops.hops[hop];
+        let raw = &self.hops.all[hop];
         let unwaited = |via: AttemptId| !self.timing.calls[via].waited;
         if raw.caller.is_some() && raw.via.is_none_or(unwaited) {
             return Nanos::ZERO;
@@ -68,7 +69,7 @@ impl Known<'_> {
 
 /// Puts the requests of a trace together, ordered by start, then by id.
 pub(super) fn requests(known: &Known<'_>) -> Analysis {
-    let hops = &known.hops.hops;
+    let hops = &known.hops.all;
     let order = depth_first(known);
     let mut handed: BTreeMap<HopId, Vec<HandedOver>> = BTreeMap::new();
     let trace_id = known.forest.trace.id;
@@ -101,7 +102,7 @@ pub(super) fn requests(known: &Known<'_>) -> Analysis {
 
 /// All hops, request by request, depth first, siblings by aligned start.
 fn depth_first(known: &Known<'_>) -> Vec<HopId> {
-    let hops = &known.hops.hops;
+    let hops = &known.hops.all;
     let children = Children::of(hops.iter().map(|hop| hop.caller));
     let by_start = |ids: &mut Vec<HopId>| {
         ids.sort_by_key(|&id| {
@@ -135,7 +136,7 @@ fn request(
     handed: &BTreeMap<HopId, Vec<HandedOver>>,
 ) -> Request {
     let root = members[0];
-    let hops = &known.hops.hops;
+    let hops = &known.hops.all;
     let time = &known.timing.hops[root];
     let shown: BTreeMap<HopId, usize> = members
         .iter()
@@ -182,7 +183,7 @@ fn request(
         outcome,
         wasted: members.iter().map(|&hop| known.wasted(hop)).sum(),
         surfaced: surfaced(known, members, outcome, &shown),
-        culprit: culprit(known, &path, time.start, elapsed, time.told, outcome),
+        culprit: culprit::of_path(known, &path, time.start, elapsed, time.told, outcome),
         path: view.segments(&path),
         ledger: view.ledger(&path, deadline),
         hops: out,
@@ -216,7 +217,7 @@ fn surfaced(
     if matches!(outcome, Outcome::Met | Outcome::NoBudget) {
         return None;
     }
-    let hops = &known.hops.hops;
+    let hops = &known.hops.all;
     let speaks = |hop: HopId| {
         let evidence = hops[hop].evidence;
         match outcome {
@@ -252,83 +253,6 @@ fn surfaced(
     })
 }
 
-/// Who took the most of the budget before the deadline, or of the time where none is known.
-fn culprit(
-    known: &Known<'_>,
-    path: &[Stretch],
-    origin: Nanos,
-    elapsed: Nanos,
-    budget: Option<Nanos>,
-    outcome: Outcome,
-) -> Option<Culprit> {
-    if outcome == Outcome::Met {
-        return None;
-    }
-    let until = origin + budget.map_or(elapsed, |budget| budget.min(elapsed));
-    // In order of first appearance on the path.
-    let mut order: Vec<(&Text, &Text, Part, Option<&Text>)> = Vec::new();
-    let mut taken: BTreeMap<(&Text, &Text, Part, Option<&Text>), Nanos> = BTreeMap::new();
-    for stretch in path {
-        let time = (stretch.end.min(until) - stretch.start).at_least_zero();
-        let (service, operation) = (known.service(stretch.hop), known.operation(stretch.hop));
-        let key = (service, operation, stretch.part, stretch.to.as_ref());
-        let sum = taken.entry(key).or_insert_with(|| {
-            order.push(key);
-            Nanos::ZERO
-        });
-        *sum += time;
-    }
-    let rank = |key: &(&Text, &Text, Part, Option<&Text>)| {
-        let consumed = taken[key];
-        let typical = typical_of(known.typical, key);
-        (
-            typical.map_or(consumed, |typical| consumed - typical),
-            consumed,
-            typical,
-        )
-    };
-    let mut worst: Option<(
-        (&Text, &Text, Part, Option<&Text>),
-        Nanos,
-        Nanos,
-        Option<Nanos>,
-    )> = None;
-    for key in &order {
-        let (rank, consumed, typical) = rank(key);
-        if consumed > Nanos::ZERO && worst.is_none_or(|(_, best, ..)| rank > best) {
-            worst = Some((*key, rank, consumed, typical));
-        }
-    }
-    let ((service, operation, part, to), _, consumed, typical) = worst?;
-    Some(Culprit {
-        service: service.clone(),
-        operation: operation.clone(),
-        part,
-        to: to.cloned(),
-        consumed,
-        share: (
-            consumed,
-            budget
-                .filter(|budget| *budget > Nanos::ZERO)
-                .unwrap_or(elapsed),
-        ),
-        typical,
-        excess: typical.map(|typical| consumed - typical),
-    })
-}
-
-fn typical_of(typical: &Typical, key: &(&Text, &Text, Part, Option<&Text>)) -> Option<Nanos> {
-    let (service, operation, part, to) = *key;
-    match (part, to) {
-        (Part::Local, _) => typical.local.get(&(service.clone(), operation.clone())),
-        (Part::Dependency | Part::Unreported, Some(to)) => {
-            typical.calls.get(&(service.clone(), to.clone()))
-        }
-        _ => None,
-    }
-    .map(|typical| typical.median)
-}
-
 /// Times from the request's start, hops by their shown number.
 struct View<'a> {
     known: &'a Known<'a>,
@@ -350,7 +274,7 @@ impl View<'_> {
         handed: &BTreeMap<HopId, Vec<HandedOver>>,
     ) -> Hop {
         let known = self.known;
-        let (hop, time) = (&known.hops.hops[id], &known.timing.hops[id]);
+        let (hop, time) = (&known.hops.all[id], &known.timing.hops[id]);
         let (verdict, blamed) = known.verdicts[id];
         let computed = path::local_time(known.forest, known.hops, known.timing, id);
         let observed = known.hops.nodes_of(known.forest, id).find_map(|node| {
@@ -415,7 +339,7 @@ impl View<'_> {
             attempt
                 .callees
                 .first()
-                .map(|&callee| known.hops.hops[callee].entry)
+                .map(|&callee| known.hops.all[callee].entry)
         });
         node.map_or_else(Default::default, |node| known.forest.span(node).span_id)
     }
@@ -524,7 +448,7 @@ pub(super) fn verdicts(
     timing: &Timing,
     policy: &Policy,
 ) -> (Vec<(Verdict, Option<usize>)>, Vec<Verdict>) {
-    let of_hops = (0..hops.hops.len())
+    let of_hops = (0..hops.all.len())
         .map(|id| verdict::of_hop(forest, hops, timing, policy, id))
         .collect();
     let of_calls = (0..hops.attempts.len())

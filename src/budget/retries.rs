@@ -39,7 +39,7 @@ impl Retries {
             groups: vec![],
             place: vec![None; hops.attempts.len()],
         };
-        for id in 0..hops.hops.len() {
+        for id in 0..hops.all.len() {
             let services = services_by_peer(forest, hops, id);
             let mut alike: BTreeMap<(&str, &str), Vec<AttemptId>> = BTreeMap::new();
             for attempt in attempts_of(hops, id) {
@@ -91,12 +91,11 @@ impl Retries {
             let link = current
                 .last()
                 .and_then(|&before| link(hops, timing, before, attempt));
-            match link {
-                Some(overlaps) => hedged |= overlaps,
-                None => {
-                    self.close(hop, std::mem::take(&mut current), hedged);
-                    hedged = false;
-                }
+            if let Some(overlaps) = link {
+                hedged |= overlaps;
+            } else {
+                self.close(hop, std::mem::take(&mut current), hedged);
+                hedged = false;
             }
             current.push(attempt);
         }

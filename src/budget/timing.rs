@@ -93,6 +93,26 @@ impl Told {
     }
 }
 
+/// What a hop had on arrival, and how that is known.
+#[derive(Debug)]
+struct Budget {
+    told: Nanos,
+    source: Source,
+    from: Option<HopId>,
+    inferred: bool,
+}
+
+impl Budget {
+    fn of(from: HopId, told: Nanos, source: Source) -> Self {
+        Self {
+            told,
+            source,
+            from: Some(from),
+            inferred: false,
+        }
+    }
+}
+
 /// All times of a trace.
 #[derive(Debug)]
 pub(super) struct Timing {
@@ -108,17 +128,17 @@ impl Timing {
     /// Aligns everything and works out who had how much left.
     pub(super) fn find(forest: &Forest<'_>, hops: &Hops, clocks: &Clocks, policy: &Policy) -> Self {
         let mut this = Self {
-            hops: vec![HopTime::default(); hops.hops.len()],
+            hops: vec![HopTime::default(); hops.all.len()],
             calls: vec![CallTime::default(); hops.attempts.len()],
-            failed_by_deadline: hops.hops.iter().map(|hop| hop.evidence.deadline).collect(),
+            failed_by_deadline: hops.all.iter().map(|hop| hop.evidence.deadline).collect(),
         };
         this.align(forest, hops, clocks);
         this.fail_because_of_calls(forest, hops);
-        for id in 0..hops.hops.len() {
+        for id in 0..hops.all.len() {
             this.read_budget(forest, hops, clocks, policy, id);
             this.read_calls(forest, hops, id);
         }
-        for (id, hop) in hops.hops.iter().enumerate() {
+        for (id, hop) in hops.all.iter().enumerate() {
             let failed = hop.evidence.error || hop.evidence.cancelled;
             this.failed_by_deadline[id] |= failed && this.is_late(id);
         }
@@ -157,7 +177,7 @@ impl Timing {
     }
 
     fn align(&mut self, forest: &Forest<'_>, hops: &Hops, clocks: &Clocks) {
-        for (id, hop) in hops.hops.iter().enumerate() {
+        for (id, hop) in hops.all.iter().enumerate() {
             let (node, offset) = (&forest.nodes[hop.entry], clocks.offsets[id]);
             self.hops[id].start = node.start + offset;
             self.hops[id].end = node.end + offset;
@@ -181,7 +201,7 @@ impl Timing {
     /// A hop that fails right after a call of its own failed by deadline failed because of it.
     /// Callees before callers.
     fn fail_because_of_calls(&mut self, forest: &Forest<'_>, hops: &Hops) {
-        for (id, hop) in hops.hops.iter().enumerate().rev() {
+        for (id, hop) in hops.all.iter().enumerate().rev() {
             if self.failed_by_deadline[id] || hop.evidence.cancelled || !hop.evidence.error {
                 continue;
             }
@@ -215,101 +235,27 @@ impl Timing {
         policy: &Policy,
         id: HopId,
     ) {
-        let hop = &hops.hops[id];
+        let hop = &hops.all[id];
         let via = hop.via;
         let waited_by = hop
             .caller
             .filter(|_| via.is_some_and(|via| self.calls[via].waited));
         let above = waited_by.map(|caller| self.hops[caller].clone());
-        let start = self.hops[id].start;
-        // What the caller will still wait, on the root's clock.
-        let limit = via
-            .filter(|_| waited_by.is_some())
-            .and_then(|via| self.calls[via].limit);
-        let mut inferred = false;
-        let mut from = Some(id);
-        let mut budget = observed(forest, hops, id);
-        if budget.is_none() {
-            budget = via.and_then(|via| {
-                let call = &self.calls[via];
-                let told = call.sent.as_ref()?;
-                let shrinks = told.is_instant && !clocks.conflict[id];
-                let transit = if shrinks {
-                    start - call.start
-                } else {
-                    Nanos::ZERO
-                };
-                Some((told.time - transit, told.source(How::Sent)))
-            });
-        }
-        if budget.is_none()
-            && let (Some(caller), Some(via)) = (waited_by, via)
-        {
-            let theirs = above.as_ref().and_then(|above| above.effective);
-            let until = [theirs, limit].into_iter().flatten().min();
-            if let Some(until) = until {
-                let by_timeout = theirs.is_none_or(|theirs| until < theirs);
-                from = if by_timeout {
-                    Some(caller)
-                } else {
-                    above.as_ref().and_then(|above| above.from)
-                };
-                inferred = !by_timeout && above.as_ref().is_some_and(|above| above.inferred);
-                // Transit counts only where the two clocks can be compared.
-                let since = if clocks.conflict[id] {
-                    self.calls[via].start
-                } else {
-                    start
-                };
-                let source = match (&self.calls[via].timeout, by_timeout) {
-                    (Some(timeout), true) => timeout.source(How::Inherited),
-                    _ => Source {
-                        how: How::Inherited,
-                        ..Source::default()
-                    },
-                };
-                budget = Some((until - since, source));
-            } else if self.is_inferable(hops, via, id) {
-                inferred = true;
-                from = Some(caller);
-                let source = Source {
-                    how: How::Inferred,
-                    ..Source::default()
-                };
-                budget = Some((self.calls[via].end - start, source));
-            }
-        }
-        if budget.is_none() && hop.caller.is_none() {
-            let entry = forest.span(hop.entry);
-            if let Some(time) = policy.route_budget(entry.service(), &entry.name) {
-                budget = Some((
-                    time,
-                    Source {
-                        how: How::Configured,
-                        ..Source::default()
-                    },
-                ));
-            } else if entry.kind == Kind::Client && hop.evidence.deadline {
-                inferred = true;
-                let time = self.hops[id].end - start;
-                budget = Some((
-                    time,
-                    Source {
-                        how: How::Inferred,
-                        ..Source::default()
-                    },
-                ));
-            }
-        }
+        // The first that applies, from the best known to the least.
+        let budget = observed(forest, hops, id)
+            .map(|(told, source)| Budget::of(id, told, source))
+            .or_else(|| self.sent_budget(clocks, via?, id))
+            .or_else(|| self.inherited_budget(hops, clocks, waited_by?, via?, id))
+            .or_else(|| self.root_budget(forest, hops, policy, id));
         let time = &mut self.hops[id];
-        if let Some((told, source)) = budget {
-            time.told = Some(told);
-            time.source = source;
-            time.own = Some(start + told);
+        if let Some(budget) = budget {
+            time.told = Some(budget.told);
+            time.source = budget.source;
+            time.own = Some(time.start + budget.told);
             time.effective = time.own;
-            time.from = from;
-            time.inferred = inferred;
-            time.own_known = time.own.filter(|_| !inferred);
+            time.from = budget.from;
+            time.inferred = budget.inferred;
+            time.own_known = time.own.filter(|_| !budget.inferred);
             time.known = time.own_known;
         }
         if let Some(above) = above {
@@ -340,17 +286,90 @@ impl Timing {
             || call_spans.is_some_and(|(first, last)| bad(first) || bad(last));
     }
 
+    /// What the caller's telemetry on the call says it sent.
+    fn sent_budget(&self, clocks: &Clocks, via: AttemptId, id: HopId) -> Option<Budget> {
+        let call = &self.calls[via];
+        let told = call.sent.as_ref()?;
+        // A duration counts from the arrival; an instant has come nearer on the way.
+        let transit = if told.is_instant && !clocks.conflict[id] {
+            self.hops[id].start - call.start
+        } else {
+            Nanos::ZERO
+        };
+        Some(Budget::of(id, told.time - transit, told.source(How::Sent)))
+    }
+
+    /// What the caller will still wait: the earlier of its effective deadline and the call's own
+    /// timeout; failing both, a timeout is inferred from a call that ended in one.
+    fn inherited_budget(
+        &self,
+        hops: &Hops,
+        clocks: &Clocks,
+        caller: HopId,
+        via: AttemptId,
+        id: HopId,
+    ) -> Option<Budget> {
+        let (above, call, start) = (&self.hops[caller], &self.calls[via], self.hops[id].start);
+        let Some(until) = [above.effective, call.limit].into_iter().flatten().min() else {
+            return self.is_inferable(hops, via, id).then(|| Budget {
+                inferred: true,
+                ..Budget::of(caller, call.end - start, Source::of(How::Inferred))
+            });
+        };
+        // Transit counts only where the two clocks can be compared.
+        let since = if clocks.conflict[id] {
+            call.start
+        } else {
+            start
+        };
+        let by_timeout = above.effective.is_none_or(|theirs| until < theirs);
+        let source = match &call.timeout {
+            Some(timeout) if by_timeout => timeout.source(How::Inherited),
+            _ => Source::of(How::Inherited),
+        };
+        Some(Budget {
+            told: until - since,
+            source,
+            from: if by_timeout { Some(caller) } else { above.from },
+            inferred: !by_timeout && above.inferred,
+        })
+    }
+
+    /// What a root has that says nothing of a budget: its route's, or for a CLIENT that timed out
+    /// about the time it took.
+    fn root_budget(
+        &self,
+        forest: &Forest<'_>,
+        hops: &Hops,
+        policy: &Policy,
+        id: HopId,
+    ) -> Option<Budget> {
+        let hop = &hops.all[id];
+        if hop.caller.is_some() {
+            return None;
+        }
+        let entry = forest.span(hop.entry);
+        if let Some(told) = policy.route_budget(entry.service(), &entry.name) {
+            return Some(Budget::of(id, told, Source::of(How::Configured)));
+        }
+        let took = self.hops[id].end - self.hops[id].start;
+        (entry.kind == Kind::Client && hop.evidence.deadline).then(|| Budget {
+            inferred: true,
+            ..Budget::of(id, took, Source::of(How::Inferred))
+        })
+    }
+
     /// A call that failed by timeout, about which nothing better is known, had a timeout of
     /// about its own length; not if the callee's own deadline failure came back within it.
     fn is_inferable(&self, hops: &Hops, via: AttemptId, callee: HopId) -> bool {
-        let came_back = hops.hops[callee].evidence.deadline
+        let came_back = hops.all[callee].evidence.deadline
             && self.hops[callee].end <= self.calls[via].end + OUTLIVES;
         hops.attempts[via].evidence.deadline && !came_back
     }
 
     /// Works out what a hop's calls were given, and which of them it waited for.
     fn read_calls(&mut self, forest: &Forest<'_>, hops: &Hops, id: HopId) {
-        let hop = &hops.hops[id];
+        let hop = &hops.all[id];
         let failed = self.failed_by_deadline[id]
             || hop.evidence.cancelled
             || (hop.evidence.error && self.is_late(id));
@@ -394,7 +413,7 @@ impl Timing {
 
 /// The attempts of a hop, call by call.
 pub(super) fn attempts_of(hops: &Hops, hop: HopId) -> impl Iterator<Item = AttemptId> {
-    hops.hops[hop]
+    hops.all[hop]
         .calls
         .iter()
         .flat_map(|&call| hops.calls[call].attempts.iter().copied())
@@ -480,7 +499,7 @@ fn sent_by(forest: &Forest<'_>, hops: &Hops, node: NodeId, start: Nanos) -> Opti
 /// What a hop's own telemetry says of its budget on arrival: the strictest of all that its spans
 /// say, each moved back to the arrival; the entry's own if that agrees.
 fn observed(forest: &Forest<'_>, hops: &Hops, id: HopId) -> Option<(Nanos, Source)> {
-    let hop = &hops.hops[id];
+    let hop = &hops.all[id];
     let arrival = forest.nodes[hop.entry].start;
     let entry_is_call = is_outbound(forest, hop.entry);
     let mut best: Option<Told> = None;

@@ -230,12 +230,11 @@ fn resolve_parents(trace: &Trace, nodes: &mut [Node], counts: &mut Counts) {
             .or_else(|| candidates.iter().find(same_service))
             .or_else(|| candidates.iter().find(far_side))
             .or_else(|| candidates.first());
-        match found {
-            Some(&(_, node)) => nodes[i].parent = Some(node),
-            None => {
-                nodes[i].orphan = true;
-                counts.missing += 1;
-            }
+        if let Some(&(_, node)) = found {
+            nodes[i].parent = Some(node);
+        } else {
+            nodes[i].orphan = true;
+            counts.missing += 1;
         }
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn of_hop(
     policy: &Policy,
     id: HopId,
 ) -> (Verdict, Option<CallId>) {
-    let (hop, time) = (&hops.hops[id], &timing.hops[id]);
+    let (hop, time) = (&hops.all[id], &timing.hops[id]);
     let case = Case {
         start: time.start,
         end: time.end,
@@ -111,7 +111,7 @@ pub(super) fn of_call(
     let mut evidence = attempt.evidence;
     let mut by_deadline = evidence.deadline;
     if let (None, Some(callee)) = (attempt.spans, callee) {
-        evidence = hops.hops[callee].evidence;
+        evidence = hops.all[callee].evidence;
         by_deadline = timing.failed_by_deadline[callee];
     }
     let min_useful = min_useful(forest, hops, policy, attempt.hop);
@@ -147,7 +147,7 @@ pub(super) fn of_call(
 
 /// The min useful budget of a hop.
 pub(super) fn min_useful(forest: &Forest<'_>, hops: &Hops, policy: &Policy, id: HopId) -> Nanos {
-    let entry = forest.span(hops.hops[id].entry);
+    let entry = forest.span(hops.all[id].entry);
     policy.min_useful_of(entry.service(), &entry.name)
 }
 

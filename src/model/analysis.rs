@@ -211,6 +211,16 @@ pub struct Source {
     pub value: Option<Text>,
 }
 
+impl Source {
+    /// Known by this way, with nothing to point at.
+    pub fn of(how: How) -> Self {
+        Self {
+            how,
+            ..Self::default()
+        }
+    }
+}
+
 /// One service handling one inbound request.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Hop {

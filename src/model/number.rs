@@ -48,7 +48,9 @@ pub fn fixed(value: i64, unit: i64, decimals: u32) -> String {
     if decimals > 0 {
         let width = decimals as usize;
         out.push('.');
-        out.push_str(&format!("{fraction:0width$}"));
+        let digits = fraction.to_string();
+        out.extend(std::iter::repeat_n('0', width.saturating_sub(digits.len())));
+        out.push_str(&digits);
     }
     out
 }

@@ -132,15 +132,16 @@ fn shortened(value: &Value) -> Text {
     }
 }
 
+static ATTRIBUTES: LazyLock<HashMap<&str, &Convention>> =
+    LazyLock::new(|| by_key(Place::Attribute));
+static HEADERS: LazyLock<HashMap<&str, &Convention>> = LazyLock::new(|| by_key(Place::Header));
+
 /// The rule for an attribute key.
 fn find(key: &str) -> Option<&'static Convention> {
     // Nearly every key of a span is none of ours: most are turned away by one byte pattern.
     if !plausible(key) {
         return None;
     }
-    static ATTRIBUTES: LazyLock<HashMap<&str, &Convention>> =
-        LazyLock::new(|| by_key(Place::Attribute));
-    static HEADERS: LazyLock<HashMap<&str, &Convention>> = LazyLock::new(|| by_key(Place::Header));
     if let Some(rule) = ATTRIBUTES.get(key) {
         return Some(rule);
     }
@@ -161,7 +162,7 @@ fn plausible(key: &str) -> bool {
         && key
             .as_bytes()
             .windows(4)
-            .any(|window| SIGNS.iter().any(|sign| window.eq_ignore_ascii_case(*sign)))
+            .any(|window| SIGNS.iter().any(|sign| window.eq_ignore_ascii_case(sign)))
 }
 
 const SIGNS: [&[u8]; 5] = [b"line", b"budg", b"imeo", b"temp", b"send"];

@@ -116,7 +116,7 @@ fn hedge_not_cancelled(cases: &mut Cases<'_>, group: &Group) {
 /// How many layers above a hop retry on the way to it.
 #[derive(Debug, Clone, Default)]
 struct Layers {
-    layers: u32,
+    depth: u32,
     product: u64,
     outermost: Option<AttemptId>,
 }
@@ -141,7 +141,7 @@ fn retry_amplification(cases: &mut Cases<'_>, members: &[HopId]) {
             };
             let (product, layers) = (
                 mine.product.saturating_mul(group.attempts.len() as u64),
-                mine.layers + 1,
+                mine.depth + 1,
             );
             if let Some(outermost) = mine.outermost.filter(|_| layers >= 2) {
                 let outer = &known.hops.attempts[outermost];
@@ -162,7 +162,7 @@ fn retry_amplification(cases: &mut Cases<'_>, members: &[HopId]) {
         for attempt in super::attempts_of(known.hops, hop) {
             let next = match retried.get(&attempt) {
                 Some(group) => Layers {
-                    layers: mine.layers + 1,
+                    depth: mine.depth + 1,
                     product: mine.product.saturating_mul(group.attempts.len() as u64),
                     outermost: mine.outermost.or(Some(attempt)),
                 },

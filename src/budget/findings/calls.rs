@@ -125,7 +125,7 @@ fn no_reserve(cases: &mut Cases<'_>, id: AttemptId) {
 fn noncritical_full_budget(cases: &mut Cases<'_>, id: AttemptId) {
     let known = cases.known;
     let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
-    let hop = &known.hops.hops[attempt.hop];
+    let hop = &known.hops.all[attempt.hop];
     let survived = !hop.evidence.error
         && !hop.evidence.cancelled
         && !known.timing.failed_by_deadline[attempt.hop];
@@ -150,7 +150,7 @@ fn started_expired(cases: &mut Cases<'_>, id: AttemptId) {
     // A CLIENT root is its own call: nobody began it late but its user.
     if attempt
         .spans
-        .is_some_and(|(first, _)| first == known.hops.hops[attempt.hop].entry)
+        .is_some_and(|(first, _)| first == known.hops.all[attempt.hop].entry)
     {
         return;
     }
@@ -181,7 +181,7 @@ fn ambiguous_write(cases: &mut Cases<'_>, id: AttemptId) {
         attempt.evidence.deadline || attempt.evidence.cancelled || outlived && call.waited;
     // A callee that failed may have written all the same: then its own write tells.
     let failed = attempt.callees.iter().copied().filter(|&callee| {
-        let evidence = known.hops.hops[callee].evidence;
+        let evidence = known.hops.all[callee].evidence;
         evidence.error || evidence.cancelled || evidence.deadline
     });
     let failed: Vec<HopId> = failed.collect();
@@ -199,20 +199,22 @@ fn ambiguous_write(cases: &mut Cases<'_>, id: AttemptId) {
     let callee = attempt
         .callees
         .first()
-        .map(|&callee| known.hops.hops[callee].entry);
+        .map(|&callee| known.hops.all[callee].entry);
     let writes = known
         .hops
         .spans_of(known.forest, id)
         .into_iter()
         .chain(callee)
         .find_map(|node| {
-            write_method(
+            repeat(
                 &known.forest.span(node).attributes,
                 known.forest.span(node).kind,
             )
         });
-    let Some(Some(method)) = writes else { return };
-    let origin = known.timing.hops[known.hops.hops[attempt.hop].root].start;
+    let Some(Repeat::Unsafe(method)) = writes else {
+        return;
+    };
+    let origin = known.timing.hops[known.hops.all[attempt.hop].root].start;
     let mut times = vec![("gave_up_ms", call.end - origin)];
     let mut texts = vec![("method", method.into())];
     if let Some(write) = written {
@@ -238,31 +240,48 @@ fn has_written(cases: &Cases<'_>, id: AttemptId) -> bool {
         .into_iter()
         .find_map(|node| {
             let span = known.forest.span(node);
-            write_method(&span.attributes, span.kind)
+            repeat(&span.attributes, span.kind)
         });
-    !failed && matches!(method, Some(Some(_)))
+    !failed && matches!(method, Some(Repeat::Unsafe(_)))
 }
 
-/// The method of a call by its attributes, never by its name: `Some(Some(method))` if it must
-/// not simply be repeated, `Some(None)` if it may, `None` if nothing is said.
-fn write_method(attributes: &Attributes, kind: Kind) -> Option<Option<String>> {
-    for key in ["idempotent", "rpc.idempotent"] {
-        match attributes.get(key) {
-            Some(Value::Bool(idempotent)) => {
-                return Some((!idempotent).then(|| "not idempotent".to_owned()));
-            }
-            Some(Value::Str(text)) if matches!(text.as_str(), "true" | "false") => {
-                return Some((text == "false").then(|| "not idempotent".to_owned()));
-            }
-            _ => {}
+/// Whether a call may simply be made again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Repeat {
+    /// It may.
+    Safe,
+    /// It may not, for its method.
+    Unsafe(String),
+}
+
+impl Repeat {
+    fn unless(is_write: bool, method: String) -> Self {
+        if is_write {
+            Self::Unsafe(method)
+        } else {
+            Self::Safe
         }
+    }
+}
+
+/// Whether a call may be repeated, by its attributes, never by its name; `None` if they say nothing.
+fn repeat(attributes: &Attributes, kind: Kind) -> Option<Repeat> {
+    for key in ["idempotent", "rpc.idempotent"] {
+        let idempotent = match attributes.get(key) {
+            Some(Value::Bool(idempotent)) => *idempotent,
+            Some(Value::Str(text)) if text == "true" => true,
+            Some(Value::Str(text)) if text == "false" => false,
+            _ => continue,
+        };
+        return Some(Repeat::unless(!idempotent, "not idempotent".to_owned()));
     }
     let http = attributes
         .text("http.request.method")
         .or_else(|| attributes.text("http.method"));
     if let Some(method) = http {
         let method = method.to_uppercase();
-        return Some(matches!(method.as_str(), "POST" | "PATCH").then_some(method));
+        let is_write = matches!(method.as_str(), "POST" | "PATCH");
+        return Some(Repeat::unless(is_write, method));
     }
     let statement = [
         "db.operation.name",
@@ -275,15 +294,15 @@ fn write_method(attributes: &Attributes, kind: Kind) -> Option<Option<String>> {
     .and_then(|text| text.split_whitespace().next())
     .map(str::to_uppercase);
     if let Some(verb) = statement {
-        let write = matches!(
+        let is_write = matches!(
             verb.as_str(),
             "INSERT" | "UPDATE" | "MERGE" | "CALL" | "EXECUTE" | "COPY"
         );
-        return Some(write.then_some(verb));
+        return Some(Repeat::unless(is_write, verb));
     }
     let publishes = kind == Kind::Producer
         || ["messaging.operation.type", "messaging.operation"]
             .iter()
             .any(|key| matches!(attributes.text(key), Some("publish" | "send" | "create")));
-    publishes.then(|| Some("publish".to_owned()))
+    publishes.then(|| Repeat::Unsafe("publish".to_owned()))
 }

@@ -133,37 +133,45 @@ pub(super) fn of_request(
     group(cases.found, shown)
 }
 
+/// The cases of one finding, folded.
+struct Folded {
+    count: u64,
+    /// The first hop's shown number.
+    first: usize,
+    worst: Case,
+}
+
 fn group(cases: Vec<Case>, shown: &BTreeMap<HopId, usize>) -> Vec<Finding> {
     let place = |case: &Case| shown.get(&case.hop).copied().unwrap_or(0);
-    let mut groups: BTreeMap<(Rule, Text, Option<Text>), (u64, usize, Case)> = BTreeMap::new();
+    let mut groups: BTreeMap<(Rule, Text, Option<Text>), Folded> = BTreeMap::new();
     for case in cases {
         let (key, at) = (
             (case.rule, case.service.clone(), case.to.clone()),
             place(&case),
         );
-        match groups.get_mut(&key) {
-            None => {
-                groups.insert(key, (1, at, case));
-            }
-            Some((count, first, worst)) => {
-                *count += 1;
-                *first = (*first).min(at);
-                // Of equally bad ones the first hop's.
-                if (case.weight, std::cmp::Reverse(at))
-                    > (worst.weight, std::cmp::Reverse(place(worst)))
-                {
-                    *worst = case;
-                }
-            }
+        let Some(folded) = groups.get_mut(&key) else {
+            let folded = Folded {
+                count: 1,
+                first: at,
+                worst: case,
+            };
+            groups.insert(key, folded);
+            continue;
+        };
+        folded.count += 1;
+        folded.first = folded.first.min(at);
+        // Of equally bad ones the first hop's.
+        let rank = |case: &Case| (case.weight, std::cmp::Reverse(place(case)));
+        if rank(&case) > rank(&folded.worst) {
+            folded.worst = case;
         }
     }
-    let mut groups: Vec<_> = groups.into_values().collect();
-    groups.sort_by(|a, b| {
-        (a.2.rule, a.1, &a.2.service, &a.2.to).cmp(&(b.2.rule, b.1, &b.2.service, &b.2.to))
-    });
+    let mut groups: Vec<Folded> = groups.into_values().collect();
+    // They come by rule, service and callee; equal first hops keep that order.
+    groups.sort_by_key(|folded| (folded.worst.rule, folded.first));
     groups
         .into_iter()
-        .map(|(count, _, worst)| Finding {
+        .map(|Folded { count, worst, .. }| Finding {
             rule: worst.rule,
             severity: worst.rule.severity(),
             hop: place(&worst),

@@ -16,7 +16,7 @@ pub(super) fn of_hop(cases: &mut Cases<'_>, id: HopId) {
 
 fn bad_deadline_value(cases: &mut Cases<'_>, id: HopId) {
     let known = cases.known;
-    for &node in &known.hops.hops[id].nodes {
+    for &node in &known.hops.all[id].nodes {
         for bad in known
             .hops
             .facts(node)

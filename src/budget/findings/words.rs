@@ -7,168 +7,209 @@ use super::Case;
 
 /// The evidence of a case as a sentence.
 pub(super) fn message(case: &Case) -> String {
-    let service = &case.service;
-    let to = case.to.as_deref().unwrap_or("its callee");
-    let time = |name: &str| {
-        case.times
-            .iter()
-            .find(|(key, _)| *key == name)
-            .map_or(Nanos::ZERO, |(_, time)| *time)
-    };
-    let has = |name: &str| case.times.iter().any(|(key, _)| *key == name);
-    let text = |name: &str| {
-        case.texts
-            .iter()
-            .find(|(key, _)| *key == name)
-            .map_or("", |(_, text)| text.as_str())
-    };
-    let count = |name: &str| {
-        let found = case.counts.iter().find(|(key, _)| *key == name);
+    let (service, to) = (
+        case.service.as_str(),
+        case.to.as_deref().unwrap_or("its callee"),
+    );
+    handing_over(case, service, to)
+        .or_else(|| work(case, service, to))
+        .unwrap_or_else(|| telemetry(case, service, to))
+}
+
+impl Case {
+    fn time(&self, name: &str) -> Nanos {
+        let found = self.times.iter().find(|(key, _)| *key == name);
+        found.map_or(Nanos::ZERO, |(_, time)| *time)
+    }
+
+    fn ms(&self, name: &str) -> String {
+        format!("{} ms", ms(self.time(name)))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.times.iter().any(|(key, _)| *key == name)
+    }
+
+    fn text(&self, name: &str) -> &str {
+        let found = self.texts.iter().find(|(key, _)| *key == name);
+        found.map_or("", |(_, text)| text.as_str())
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        let found = self.counts.iter().find(|(key, _)| *key == name);
         found.map_or(0, |(_, count)| *count)
-    };
-    let t = |name: &str| format!("{} ms", ms(time(name)));
-    match case.rule {
-        Rule::NotPropagated if time("ran_on_ms") > Nanos::ZERO => format!(
+    }
+}
+
+/// Rules about what was given to whom.
+fn handing_over(case: &Case, service: &str, to: &str) -> Option<String> {
+    Some(match case.rule {
+        Rule::NotPropagated if case.time("ran_on_ms") > Nanos::ZERO => format!(
             "{service} had {} left and told {to} nothing; {to} ran on {} after {service} had left.",
-            t("left_ms"),
-            t("ran_on_ms"),
+            case.ms("left_ms"),
+            case.ms("ran_on_ms"),
         ),
         Rule::NotPropagated => {
-            format!("{service} had {} left and told {to} nothing.", t("left_ms"))
+            format!(
+                "{service} had {} left and told {to} nothing.",
+                case.ms("left_ms")
+            )
         }
         Rule::BudgetReset if case.to.is_none() => format!(
             "{service} was sent what its caller had left, {}, and took {} for it.",
-            t("left_ms"),
-            t("told_ms"),
+            case.ms("left_ms"),
+            case.ms("told_ms"),
         ),
         Rule::BudgetReset => {
             format!(
                 "{service} had {} left and gave {to} {}.",
-                t("left_ms"),
-                t("told_ms")
+                case.ms("left_ms"),
+                case.ms("told_ms")
             )
         }
         Rule::InvertedTimeout => format!(
             "{service} was ready to wait {} for {to} with {} left.",
-            t("timeout_ms"),
-            t("left_ms"),
+            case.ms("timeout_ms"),
+            case.ms("left_ms"),
         ),
+        Rule::NoReserve => format!(
+            "{service} gave {to} {} of the {} it had left, then worked {} more and was {} late.",
+            case.ms("given_ms"),
+            case.ms("left_ms"),
+            case.ms("after_ms"),
+            case.ms("late_ms"),
+        ),
+        Rule::Starved => format!(
+            "{service} arrived with {} left; a good run takes {}.",
+            case.ms("left_ms"),
+            case.ms("typical_ms"),
+        ),
+        Rule::NoncriticalFullBudget => format!(
+            "{service} survived the failure of {to}, but had given it {} of the {} it had left; it took {}.",
+            case.ms("given_ms"),
+            case.ms("left_ms"),
+            case.ms("took_ms"),
+        ),
+        Rule::AsyncInheritsDeadline => format!(
+            "{service} works on a {} under its producer's deadline: it was told {}, the producer had {} left.",
+            case.text("kind"),
+            case.ms("told_ms"),
+            case.ms("producer_left_ms"),
+        ),
+        Rule::OverProvisioned => format!(
+            "{service} was given {}; a good run takes {}.",
+            case.ms("budget_ms"),
+            case.ms("typical_ms"),
+        ),
+        _ => return None,
+    })
+}
+
+/// Rules about what was done with it.
+fn work(case: &Case, service: &str, to: &str) -> Option<String> {
+    Some(match case.rule {
         Rule::StartedExpired if case.to.is_none() => format!(
             "{service} arrived with {} left (min useful {}) and worked {}.",
-            t("left_ms"),
-            t("min_useful_ms"),
-            t("ran_ms"),
+            case.ms("left_ms"),
+            case.ms("min_useful_ms"),
+            case.ms("ran_ms"),
         ),
         Rule::StartedExpired => format!(
             "{service} called {to} with {} left (min useful {}).",
-            t("left_ms"),
-            t("min_useful_ms"),
+            case.ms("left_ms"),
+            case.ms("min_useful_ms"),
         ),
         Rule::RetryAmplification => format!(
             "{} layers retry: one request became up to {} attempts at {}.",
-            count("layers"),
-            count("attempts"),
-            text("innermost"),
+            case.number("layers"),
+            case.number("attempts"),
+            case.text("innermost"),
         ),
-        Rule::AmbiguousWrite if has("finished_ms") => format!(
+        Rule::AmbiguousWrite if case.has("finished_ms") => format!(
             "The call ({}) was given up by {service} at {}; {to} finished it without error at {}.",
-            text("method"),
-            t("gave_up_ms"),
-            t("finished_ms"),
+            case.text("method"),
+            case.ms("gave_up_ms"),
+            case.ms("finished_ms"),
         ),
-        Rule::AmbiguousWrite if has("written_ms") => format!(
+        Rule::AmbiguousWrite if case.has("written_ms") => format!(
             "The call ({}) was given up by {service} at {}; {to} failed, but had its write to {} done at {}.",
-            text("method"),
-            t("gave_up_ms"),
-            text("written_to"),
-            t("written_ms"),
+            case.text("method"),
+            case.ms("gave_up_ms"),
+            case.text("written_to"),
+            case.ms("written_ms"),
         ),
         Rule::AmbiguousWrite => format!(
             "The call ({}) was given up by {service} at {}; how it ended at {to} is unknown.",
-            text("method"),
-            t("gave_up_ms"),
+            case.text("method"),
+            case.ms("gave_up_ms"),
         ),
         Rule::CancelNotPropagated => {
             format!(
                 "{service} ran on {} after its caller had left.",
-                t("ran_on_ms")
+                case.ms("ran_on_ms")
             )
         }
         Rule::WorkedAfterDeadline => match &case.to {
-            None => format!("{service} ran {} after its deadline.", t("after_ms")),
+            None => format!("{service} ran {} after its deadline.", case.ms("after_ms")),
             Some(to) => {
                 format!(
                     "{to} ran {} after the deadline of {service}.",
-                    t("after_ms")
+                    case.ms("after_ms")
                 )
             }
         },
-        Rule::NoReserve => format!(
-            "{service} gave {to} {} of the {} it had left, then worked {} more and was {} late.",
-            t("given_ms"),
-            t("left_ms"),
-            t("after_ms"),
-            t("late_ms"),
-        ),
-        Rule::DoomedRetry if has("typical_ms") => format!(
+        Rule::DoomedRetry if case.has("typical_ms") => format!(
             "{service} tried {to} again with {} left; a good run takes {}.",
-            t("left_ms"),
-            t("typical_ms"),
+            case.ms("left_ms"),
+            case.ms("typical_ms"),
         ),
-        Rule::DoomedRetry => format!("{service} tried {to} again with {} left.", t("left_ms")),
+        Rule::DoomedRetry => format!(
+            "{service} tried {to} again with {} left.",
+            case.ms("left_ms")
+        ),
         Rule::RetryReset => format!(
             "{service} gave a later attempt at {to} the whole {} again with {} left.",
-            t("timeout_ms"),
-            t("left_ms"),
+            case.ms("timeout_ms"),
+            case.ms("left_ms"),
         ),
         Rule::HedgeNotCancelled => format!(
             "An attempt at {to} ran on {} after another one had answered.",
-            t("ran_on_ms"),
-        ),
-        Rule::Starved => format!(
-            "{service} arrived with {} left; a good run takes {}.",
-            t("left_ms"),
-            t("typical_ms"),
-        ),
-        Rule::NoncriticalFullBudget => format!(
-            "{service} survived the failure of {to}, but had given it {} of the {} it had left; it took {}.",
-            t("given_ms"),
-            t("left_ms"),
-            t("took_ms"),
-        ),
-        Rule::AsyncInheritsDeadline => format!(
-            "{service} works on a {} under its producer's deadline: it was told {}, the producer had {} left.",
-            text("kind"),
-            t("told_ms"),
-            t("producer_left_ms"),
+            case.ms("ran_on_ms"),
         ),
         Rule::Queued => format!(
             "The request waited {} of its {} at {service} before work began.",
-            t("queue_ms"),
-            t("budget_ms"),
+            case.ms("queue_ms"),
+            case.ms("budget_ms"),
         ),
+        _ => return None,
+    })
+}
+
+/// Rules about what was said of it.
+fn telemetry(case: &Case, service: &str, to: &str) -> String {
+    match case.rule {
         Rule::BadDeadlineValue => {
             format!(
                 "{service}: `{}` = `{}` cannot be read.",
-                text("key"),
-                text("value")
+                case.text("key"),
+                case.text("value")
             )
         }
         Rule::ClockSkew => {
-            let range = match (has("least_ms"), has("greatest_ms")) {
-                (true, true) if time("least_ms") > time("greatest_ms") => {
+            let range = match (case.has("least_ms"), case.has("greatest_ms")) {
+                (true, true) if case.time("least_ms") > case.time("greatest_ms") => {
                     " (its calls contradict each other)".to_owned()
                 }
                 (true, true) => format!(
                     " ({} to {} ms fit)",
-                    ms(time("least_ms")),
-                    ms(time("greatest_ms")),
+                    ms(case.time("least_ms")),
+                    ms(case.time("greatest_ms")),
                 ),
-                (true, false) => format!(" ({} ms at least)", ms(time("least_ms"))),
-                (false, true) => format!(" ({} ms at most)", ms(time("greatest_ms"))),
+                (true, false) => format!(" ({} ms at least)", ms(case.time("least_ms"))),
+                (false, true) => format!(" ({} ms at most)", ms(case.time("greatest_ms"))),
                 (false, false) => String::new(),
             };
-            let offset = time("offset_ms");
+            let offset = case.time("offset_ms");
             let side = if offset < Nanos::ZERO {
                 "ahead of"
             } else {
@@ -179,21 +220,17 @@ pub(super) fn message(case: &Case) -> String {
                 ms(offset.abs()),
             )
         }
-        Rule::OverProvisioned => format!(
-            "{service} was given {}; a good run takes {}.",
-            t("budget_ms"),
-            t("typical_ms"),
-        ),
         Rule::AccountingMismatch => format!(
             "{service} reports {} of its own time; its time less its calls is {}.",
-            t("reported_ms"),
-            t("computed_ms"),
+            case.ms("reported_ms"),
+            case.ms("computed_ms"),
         ),
         Rule::OutcomeMismatch => format!(
             "{service} reports `{}`; its spans say `{}`.",
-            text("reported"),
-            text("verdict"),
+            case.text("reported"),
+            case.text("verdict"),
         ),
+        rule => rule.as_str().to_owned(),
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn dependency_after_deadline(cases: &mut Cases<'_>, root: HopId, id: 
     let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
     let itself = attempt
         .spans
-        .is_some_and(|(first, _)| first == known.hops.hops[attempt.hop].entry);
+        .is_some_and(|(first, _)| first == known.hops.all[attempt.hop].entry);
     if attempt.kind != CallKind::Dependency || itself {
         return;
     }
@@ -80,9 +80,9 @@ fn ran_expired(cases: &mut Cases<'_>, id: HopId) {
 
 fn cancel_not_propagated(cases: &mut Cases<'_>, id: HopId) {
     let known = cases.known;
-    let Some(via) = known.hops.hops[id]
+    let Some(via) = known.hops.all[id]
         .via
-        .filter(|_| known.hops.hops[id].caller.is_some())
+        .filter(|_| known.hops.all[id].caller.is_some())
     else {
         return;
     };
@@ -104,7 +104,7 @@ fn cancel_not_propagated(cases: &mut Cases<'_>, id: HopId) {
 /// Waiting before work: what the hop says, a `dequeued` event, or an inner SERVER layer's start.
 fn queued(cases: &mut Cases<'_>, id: HopId) {
     let known = cases.known;
-    let (hop, time) = (&known.hops.hops[id], &known.timing.hops[id]);
+    let (hop, time) = (&known.hops.all[id], &known.timing.hops[id]);
     let arrival = known.forest.nodes[hop.entry].start;
     let entry = known.forest.span(hop.entry);
     let said = known
@@ -170,7 +170,7 @@ fn starved_or_over_provisioned(cases: &mut Cases<'_>, id: HopId) {
 /// A consumer or detached job that was told just what its producer had left.
 fn async_inherits_deadline(cases: &mut Cases<'_>, id: HopId) {
     let known = cases.known;
-    let (hop, time) = (&known.hops.hops[id], &known.timing.hops[id]);
+    let (hop, time) = (&known.hops.all[id], &known.timing.hops[id]);
     let Some(told) = time.told.filter(|_| time.source.how == How::Observed) else {
         return;
     };
