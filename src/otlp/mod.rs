@@ -27,7 +27,8 @@ pub(crate) use batch::Batch;
 /// What input may cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of one message after decompression.
+    /// Bytes of one message after decompression. In memory a message is larger: about twice as
+    /// large as it comes from exporters, 36 times at the worst (events that say nothing).
     pub max_message_bytes: usize,
     /// Values within values; a span with an attribute nested deeper is rejected.
     pub max_depth: usize,
@@ -43,7 +44,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            max_message_bytes: 64 << 20,
+            max_message_bytes: 16 << 20,
             // Protobuf readers stop at 100 messages in each other: 31 maps, with what is around.
             max_depth: 30,
             max_document_bytes: 1 << 30,

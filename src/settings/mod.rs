@@ -91,7 +91,7 @@ pub const DEFAULTS: &[(&str, &str)] = &[
     ("grpc_addr", "127.0.0.1:4317"),
     ("http_addr", "127.0.0.1:4318"),
     ("web_addr", "127.0.0.1:4319"),
-    ("max_message_bytes", "64MiB"),
+    ("max_message_bytes", "16MiB"),
     ("max_inflight_bytes", "256MiB"),
     ("max_connections", "1024"),
     ("body_timeout", "10s"),
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(*settings.grpc_addr, "127.0.0.1:4317");
         assert_eq!(*settings.http_addr, "127.0.0.1:4318");
         assert_eq!(*settings.web_addr, "127.0.0.1:4319");
-        assert_eq!(*settings.max_message_bytes, 64 << 20);
+        assert_eq!(*settings.max_message_bytes, 16 << 20);
         assert_eq!(*settings.quiet, Duration::from_secs(2));
         assert_eq!(settings.cors_origins.value, Vec::<String>::new());
         assert!(!*settings.no_samples);

@@ -36,7 +36,7 @@ pub struct ServeArgs {
     /// Wait so long after the first span of a trace at most [default: 120s]
     #[arg(long, value_name = "TIME", help_heading = "Assembly")]
     longest: Option<String>,
-    /// The most bytes of one message, decompressed [default: 64MiB]
+    /// The most bytes of one message, decompressed [default: 16MiB]
     #[arg(long, value_name = "SIZE", help_heading = "Limits")]
     max_message_bytes: Option<String>,
     /// The most bytes of messages being received at once [default: 256MiB]
