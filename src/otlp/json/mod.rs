@@ -79,7 +79,12 @@ pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The text of these bytes, without a byte order mark; what is no UTF-8 becomes U+FFFD.
 pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(bytes.strip_prefix(MARK).unwrap_or(bytes))
+    let bytes = bytes.strip_prefix(MARK).unwrap_or(bytes);
+    // Nearly everything is valid, and found to be so much faster than piece by piece.
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
+    }
 }
 
 /// Line and column (in bytes) of a byte offset, from 1.
