@@ -226,7 +226,7 @@ fn origin_of_hop(request: &Request, hop: &Hop) -> Vec<Sentence> {
         (How::None, _) => start.plain(format!(" No budget is known for {service}.")),
     };
     let mut out = vec![first];
-    out.extend(effective(request, hop));
+    out.extend(effective(request, hop, "its own"));
     out
 }
 
@@ -275,8 +275,8 @@ fn read(sentence: Sentence, source: &Source) -> Sentence {
     }
 }
 
-/// The effective deadline and who set it.
-fn effective(request: &Request, hop: &Hop) -> Option<Sentence> {
+/// The effective deadline of a hop and who set it: the hop itself is `itself`.
+fn effective(request: &Request, hop: &Hop, itself: &str) -> Option<Sentence> {
     let deadline = hop.deadline?;
     let from = request.hops.get(hop.deadline_from?)?;
     let start = Sentence::default().plain(format!("Effective deadline: {}", ms_unit(deadline)));
@@ -286,7 +286,7 @@ fn effective(request: &Request, hop: &Hop) -> Option<Sentence> {
         None => start,
     };
     if from.id == hop.id {
-        return Some(start.plain(", its own."));
+        return Some(start.plain(format!(", {itself}.")));
     }
     let source = match from.id {
         0 => &request.budget_source,
@@ -329,7 +329,8 @@ fn origin_of_call(request: &Request, hop: &Hop, call: &Call, row: &Row) -> Vec<S
     };
     let mut out = vec![Sentence::default().plain(words)];
     if row.left.is_some() {
-        out.extend(effective(request, hop).filter(|_| row.deadline == hop.deadline));
+        let owner = format!("{}'s", hop.service);
+        out.extend(effective(request, hop, &owner).filter(|_| row.deadline == hop.deadline));
     }
     if call.kind == CallKind::Unreported {
         let words = format!("{} left no spans: hung, killed or not sampled.", call.to);
