@@ -290,7 +290,7 @@ mod tests {
             text.contains("\ndwindle_spans_rejected_total{reason=\"zero_span_id\"} 2\n"),
             "{text}"
         );
-        assert!(!text.contains("never"), "{text}");
+        assert!(!text.contains("reason=\"never\""), "{text}");
         assert!(text.ends_with("# EOF\n"), "{text}");
         assert_eq!(telemetry.spans_rejected.total(), 2);
     }
