@@ -269,31 +269,23 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::model::{Event, Resource, Scope, SpanId, Status, TraceId, UnixNanos};
+    use crate::model::{Event, Resource, SpanId, Status, TraceId, UnixNanos};
 
     fn span(kind: Kind, code: StatusCode, message: &str, pairs: &[(&str, Value)]) -> Span {
         Span {
             trace_id: TraceId([1; 16]),
             span_id: SpanId([1; 8]),
-            parent_id: None,
-            trace_state: "".into(),
-            flags: 0,
             name: "x".into(),
             kind,
             start: UnixNanos(0),
             end: UnixNanos(1),
             attributes: pairs.iter().cloned().collect(),
-            dropped_attributes: 0,
-            events: vec![],
-            dropped_events: 0,
-            links: vec![],
-            dropped_links: 0,
             status: Status {
                 code,
                 message: message.into(),
             },
             resource: Arc::new(Resource::default()),
-            scope: Arc::new(Scope::default()),
+            ..Span::default()
         }
     }
 

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 
 use crate::model::{Attributes, CallKind, Kind, Nanos, SpanId, Text};
 
-use super::conventions::{Facts, read};
+use super::conventions::{Facts, Field};
 use super::evidence::{self, Evidence};
+use super::facts;
 use super::names::{dependency_name, host, is_remote_call, is_store};
 use super::policy::Policy;
 use super::tree::{Children, Forest, NodeId};
@@ -104,7 +105,7 @@ pub(super) struct Hops {
 impl Hops {
     /// Finds the hops and calls of a forest.
     pub(super) fn find(forest: &Forest<'_>, policy: &Policy) -> Self {
-        let facts = read_facts(forest);
+        let facts = facts::of_forest(forest);
         let mut this = Self {
             all: vec![],
             calls: vec![],
@@ -416,6 +417,22 @@ impl Hops {
         }
     }
 
+    /// The local time that a hop reports in `deadline.local_ms`.
+    pub(super) fn reported_local(&self, forest: &Forest<'_>, hop: HopId) -> Option<Nanos> {
+        self.nodes_of(forest, hop)
+            .find_map(|node| Some(self.facts(node)?.least(Field::Local)?.time))
+    }
+
+    /// The `deadline.outcome` that a hop reports, in lower case.
+    pub(super) fn reported_outcome<'a>(
+        &'a self,
+        forest: &'a Forest<'_>,
+        hop: HopId,
+    ) -> Option<&'a str> {
+        self.nodes_of(forest, hop)
+            .find_map(|node| self.reported_by(forest, node))
+    }
+
     /// The `deadline.outcome` that a span reports for its hop.
     pub(super) fn reported_by(&self, forest: &Forest<'_>, node: NodeId) -> Option<&str> {
         let outbound = matches!(forest.span(node).kind, Kind::Client | Kind::Producer);
@@ -557,43 +574,4 @@ fn attempts_of(
         .iter()
         .map(|&attempt| (Some((attempt, innermost(attempt))), below(attempt)))
         .collect()
-}
-
-fn read_facts(forest: &Forest<'_>) -> Vec<Option<Box<Facts>>> {
-    let mut all: Vec<Option<Box<Facts>>> = Vec::with_capacity(forest.nodes.len());
-    for node in 0..forest.nodes.len() {
-        let span = forest.span(node);
-        let mut facts = Facts::default();
-        read(&span.attributes, span.kind, &mut facts);
-        for event in &span.events {
-            read(&event.attributes, span.kind, &mut facts);
-        }
-        let empty = facts.readings.is_empty()
-            && facts.bad.is_empty()
-            && facts.outcome.is_none()
-            && facts.resend.is_none();
-        all.push((!empty).then(|| Box::new(facts)));
-    }
-    if !forest.trace.logs.is_empty() {
-        add_logs(forest, &mut all);
-    }
-    all
-}
-
-/// Log records that carry a span's ids speak for that span.
-fn add_logs(forest: &Forest<'_>, all: &mut [Option<Box<Facts>>]) {
-    let mut by_id: BTreeMap<_, NodeId> = BTreeMap::new();
-    for node in (0..forest.nodes.len()).rev() {
-        by_id.insert(forest.span(node).span_id, node);
-    }
-    let mut logs: Vec<_> = forest.trace.logs.iter().collect();
-    // By content, so that the order of arrival does not show.
-    logs.sort_by_cached_key(|log| (log.span_id, log.time, format!("{:?}", log.attributes)));
-    logs.dedup();
-    for log in logs {
-        if let Some(&node) = by_id.get(&log.span_id) {
-            let facts = all[node].get_or_insert_default();
-            read(&log.attributes, forest.span(node).kind, facts);
-        }
-    }
 }

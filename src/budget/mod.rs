@@ -15,6 +15,7 @@ mod clocks;
 mod conventions;
 mod culprit;
 mod evidence;
+mod facts;
 mod findings;
 mod hops;
 mod names;

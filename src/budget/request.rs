@@ -8,7 +8,6 @@ use crate::model::{
 };
 
 use super::clocks::Clocks;
-use super::conventions::Field;
 use super::culprit;
 use super::findings;
 use super::hops::{AttemptId, HopId, Hops};
@@ -277,13 +276,7 @@ impl View<'_> {
         let (hop, time) = (&known.hops.all[id], &known.timing.hops[id]);
         let (verdict, blamed) = known.verdicts[id];
         let computed = path::local_time(known.forest, known.hops, known.timing, id);
-        let observed = known.hops.nodes_of(known.forest, id).find_map(|node| {
-            known
-                .hops
-                .facts(node)?
-                .least(Field::Local)
-                .map(|local| local.time)
-        });
+        let observed = known.hops.reported_local(known.forest, id);
         let mut calls: Vec<Call> = attempts_of(known.hops, id)
             .flat_map(|attempt| self.calls(attempt))
             .collect();
@@ -318,8 +311,7 @@ impl View<'_> {
             }),
             reported: known
                 .hops
-                .nodes_of(known.forest, id)
-                .find_map(|node| known.hops.reported_by(known.forest, node))
+                .reported_outcome(known.forest, id)
                 .map(Text::from),
             wasted: known.wasted(id),
             handed_over: handed.get(&id).cloned().unwrap_or_default(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Attributes, SpanId, Text, TraceId, UnixNanos, Value};
 
 /// One span.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Span {
     /// The trace it belongs to; never zero.
     pub trace_id: TraceId,

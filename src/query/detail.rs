@@ -438,7 +438,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::model::{Resource, Scope, Status, UnixNanos, Value};
+    use crate::model::{Resource, UnixNanos, Value};
     use crate::query::fixtures::{chain, fan_out, span};
     use crate::query::waterfall::waterfall;
 
@@ -518,9 +518,6 @@ mod tests {
             spans: vec![Span {
                 trace_id: request.trace_id,
                 span_id: span(1),
-                parent_id: None,
-                trace_state: Text::default(),
-                flags: 0,
                 name: "POST /orders".into(),
                 kind: Kind::Client,
                 start: UnixNanos(5),
@@ -531,18 +528,12 @@ mod tests {
                 ]
                 .into_iter()
                 .collect(),
-                dropped_attributes: 0,
-                events: Vec::new(),
-                dropped_events: 0,
-                links: Vec::new(),
-                dropped_links: 0,
-                status: Status::default(),
                 resource: Arc::new(Resource::new(
                     [("service.name", Value::Str("client".into()))]
                         .into_iter()
                         .collect(),
                 )),
-                scope: Arc::new(Scope::default()),
+                ..Span::default()
             }],
             ..Trace::default()
         };

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use dwindle::budget::{Policy, Typical, analyse};
 use dwindle::model::{
-    Attributes, Kind, Resource, Scope, Span, SpanId, Status, Text, Trace, TraceId, UnixNanos, Value,
+    Attributes, Kind, Resource, Span, SpanId, Text, Trace, TraceId, UnixNanos, Value,
 };
 
 const START: u64 = 1_791_364_500_000_000_000;
@@ -191,8 +191,6 @@ fn span(index: usize, parent: Option<usize>, service: usize) -> Span {
         trace_id: TraceId([7; 16]),
         span_id: id(index),
         parent_id: parent.map(id),
-        trace_state: Text::default(),
-        flags: 0,
         name: compact("GET /orders/{id}"),
         kind: Kind::Internal,
         start: UnixNanos(START),
@@ -203,14 +201,8 @@ fn span(index: usize, parent: Option<usize>, service: usize) -> Span {
             ("http.response.status_code", Value::Int(200)),
             ("server.address", Value::Str(compact("orders.internal"))),
         ]),
-        dropped_attributes: 0,
-        events: Vec::new(),
-        dropped_events: 0,
-        links: Vec::new(),
-        dropped_links: 0,
-        status: Status::default(),
         resource: resource(service),
-        scope: Arc::new(Scope::default()),
+        ..Span::default()
     }
 }
 

@@ -44,7 +44,6 @@ fn trace(number: u64, resources: &[Arc<Resource>], scope: &Arc<Scope>) -> Vec<Sp
                 trace_id: TraceId(id),
                 span_id: SpanId((number * 8 + i + 1).to_be_bytes()),
                 parent_id: (i > 0).then(|| SpanId((number * 8 + i).to_be_bytes())),
-                trace_state: "".into(),
                 flags: 257,
                 name: if server {
                     "POST /v1/orders/{id}".into()
@@ -68,11 +67,6 @@ fn trace(number: u64, resources: &[Arc<Resource>], scope: &Arc<Scope>) -> Vec<Sp
                 ]
                 .into_iter()
                 .collect(),
-                dropped_attributes: 0,
-                events: Vec::new(),
-                dropped_events: 0,
-                links: Vec::new(),
-                dropped_links: 0,
                 status: Status {
                     code: if i == 6 {
                         StatusCode::Error
@@ -87,6 +81,7 @@ fn trace(number: u64, resources: &[Arc<Resource>], scope: &Arc<Scope>) -> Vec<Sp
                 },
                 resource: Arc::clone(&resources[service]),
                 scope: Arc::clone(scope),
+                ..Span::default()
             }
         })
         .collect()

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use dwindle::budget::Policy;
 use dwindle::ingest::{Config as Assembly, Ingest};
 use dwindle::model::{
-    Attributes, Kind, Nanos, Resource, Scope, Span, SpanId, Status, Text, TraceId, UnixNanos, Value,
+    Attributes, Kind, Nanos, Resource, Scope, Span, SpanId, TraceId, UnixNanos, Value,
 };
 use dwindle::otlp::{Limits, traces_to_proto};
 use dwindle::receive::{Config, Connections, Receiver, serve};
@@ -256,24 +256,18 @@ fn one(trace_id: TraceId, hop: usize, kind: Kind, resource: &Arc<Resource>) -> S
         trace_id,
         span_id: id(hop, kind),
         parent_id: parent,
-        trace_state: Text::default(),
         flags: 0x101,
         name: "POST /v1/orders/{order}".into(),
         kind,
         start: UnixNanos(start),
         end: UnixNanos(start + (20 * (CHAIN - hop) as u64 + 100 - shift) * 1_000_000),
         attributes,
-        dropped_attributes: 0,
-        events: Vec::new(),
-        dropped_events: 0,
-        links: Vec::new(),
-        dropped_links: 0,
-        status: Status::default(),
         resource: Arc::clone(resource),
         scope: Arc::new(Scope {
             name: "io.opentelemetry.http".into(),
             version: "2.9.0".into(),
             ..Scope::default()
         }),
+        ..Span::default()
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dwindle::model::{
-    Attributes, Kind, Resource, Scope, Span, SpanId, SpanLog, Status, TraceId, UnixNanos, Value,
+    Attributes, Kind, Resource, Span, SpanId, SpanLog, TraceId, UnixNanos, Value,
 };
 
 /// 2026-10-07T09:15:00Z.
@@ -29,21 +29,12 @@ pub(crate) fn span(trace: u64, id: u64, parent: Option<u64>) -> Span {
         trace_id: trace_id(trace),
         span_id: span_id(id),
         parent_id: parent.map(span_id),
-        trace_state: "".into(),
-        flags: 0,
         name: "GET /cart".into(),
         kind: Kind::Server,
         start: UnixNanos(START + id),
         end: UnixNanos(START + id + 100_000_000),
-        attributes: Attributes::default(),
-        dropped_attributes: 0,
-        events: Vec::new(),
-        dropped_events: 0,
-        links: Vec::new(),
-        dropped_links: 0,
-        status: Status::default(),
         resource: Arc::new(resource),
-        scope: Arc::new(Scope::default()),
+        ..Span::default()
     }
 }
 

@@ -10,8 +10,8 @@ use axum::http::{Method, Request, StatusCode};
 use dwindle::budget::{Policy, Typical, analyse};
 use dwindle::files::{self, Input};
 use dwindle::model::{
-    self, Attributes, Kind, Nanos, Outcome, Resource, Scope, Span, SpanId, Status, Trace, TraceId,
-    UnixNanos, Value,
+    self, Attributes, Kind, Nanos, Outcome, Resource, Span, SpanId, Trace, TraceId, UnixNanos,
+    Value,
 };
 use dwindle::otlp::Limits;
 use dwindle::query::{facts, ledger, number, waterfall};
@@ -134,24 +134,15 @@ fn span(id: u64, parent: Option<u64>, service: &str, kind: Kind, at: (u64, u64))
         trace_id: TraceId([7; 16]),
         span_id: SpanId(id.to_be_bytes()),
         parent_id: parent.map(|parent| SpanId(parent.to_be_bytes())),
-        trace_state: "".into(),
-        flags: 0,
         name: "op".into(),
         kind,
         start: UnixNanos(begin + at.0 * 1_000_000),
         end: UnixNanos(begin + at.1 * 1_000_000),
-        attributes: Attributes::default(),
-        dropped_attributes: 0,
-        events: Vec::new(),
-        dropped_events: 0,
-        links: Vec::new(),
-        dropped_links: 0,
-        status: Status::default(),
         resource: Arc::new(Resource::new(Attributes::from_iter([(
             "service.name",
             Value::Str(service.into()),
         )]))),
-        scope: Arc::new(Scope::default()),
+        ..Span::default()
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::model::{Nanos, Rule, Text, Verdict};
 
-use super::super::conventions::Field;
 use super::super::hops::HopId;
 use super::super::path::local_time;
 use super::Cases;
@@ -32,13 +31,7 @@ fn bad_deadline_value(cases: &mut Cases<'_>, id: HopId) {
 /// What the hop says of its own time against its time less its calls: max(5 ms, 10 %) apart.
 fn accounting_mismatch(cases: &mut Cases<'_>, id: HopId) {
     let known = cases.known;
-    let reported = known.hops.nodes_of(known.forest, id).find_map(|node| {
-        known
-            .hops
-            .facts(node)?
-            .least(Field::Local)
-            .map(|local| local.time)
-    });
+    let reported = known.hops.reported_local(known.forest, id);
     let Some(reported) = reported else { return };
     let computed = local_time(known.forest, known.hops, known.timing, id);
     let apart = (reported - computed).abs();
@@ -51,10 +44,7 @@ fn accounting_mismatch(cases: &mut Cases<'_>, id: HopId) {
 /// A reported outcome that is a verdict, and another than the spans tell.
 fn outcome_mismatch(cases: &mut Cases<'_>, id: HopId) {
     let known = cases.known;
-    let reported = known
-        .hops
-        .nodes_of(known.forest, id)
-        .find_map(|node| known.hops.reported_by(known.forest, node));
+    let reported = known.hops.reported_outcome(known.forest, id);
     let Some(reported) = reported else { return };
     let verdict = known.verdicts[id].0;
     let said = match reported {

@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dwindle::model::{
-    Attributes, Event, Kind, Link, Resource, Scope, Span, SpanId, Status, StatusCode, Text, Trace,
-    TraceId, UnixNanos, Value,
+    Event, Kind, Link, Resource, Span, SpanId, StatusCode, Trace, TraceId, UnixNanos, Value,
 };
 
 const START: f64 = 1_791_364_500_000.0;
@@ -51,8 +50,6 @@ fn span(line: &str) -> Span {
         trace_id: TraceId([7; 16]),
         span_id: span_id(id),
         parent_id: (parent != "-").then(|| span_id(parent)),
-        trace_state: Text::default(),
-        flags: 0,
         name: operation.into(),
         kind: match kind {
             "S" => Kind::Server,
@@ -64,15 +61,8 @@ fn span(line: &str) -> Span {
         },
         start: at(start),
         end: at(end),
-        attributes: Attributes::default(),
-        dropped_attributes: 0,
-        events: vec![],
-        dropped_events: 0,
-        links: vec![],
-        dropped_links: 0,
-        status: Status::default(),
         resource: Arc::default(),
-        scope: Arc::new(Scope::default()),
+        ..Span::default()
     };
     let mut own = BTreeMap::new();
     let mut of_resource = BTreeMap::from([("service.name", Value::Str(service.into()))]);
