@@ -145,7 +145,7 @@ fn deep(spans: usize) -> Trace {
         let parent = if on_chain {
             i.checked_sub(1)
         } else {
-            Some((i * 2 + 1) % DEPTH & !1)
+            Some(((i * 2 + 1) % DEPTH) & !1)
         };
         let owner = if on_chain { i / 2 } else { i % DEPTH / 2 };
         let mut span = span(i, parent, owner % 50);
