@@ -250,7 +250,7 @@ fn slow_path(request: &Request) -> Vec<(usize, Part, i64, i64)> {
     for next in out {
         match merged.last_mut() {
             Some(last) if (last.0, last.1) == (next.0, next.1) && last.3 == next.2 => {
-                last.3 = next.3
+                last.3 = next.3;
             }
             _ => merged.push(next),
         }
@@ -325,7 +325,7 @@ fn plain_path(request: &Request) -> Vec<(usize, Part, i64, i64)> {
         let next = (segment.hop, part, segment.start.0, segment.end.0);
         match merged.last_mut() {
             Some(last) if (last.0, last.1) == (next.0, next.1) && last.3 == next.2 => {
-                last.3 = next.3
+                last.3 = next.3;
             }
             _ => merged.push(next),
         }
