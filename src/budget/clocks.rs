@@ -114,7 +114,14 @@ pub(super) fn align(forest: &Forest<'_>, hops: &Hops) -> Clocks {
         let forward = from < to;
         let bounds = (pair.low, pair.high);
         let (low, high) = if forward { bounds } else { mirrored(bounds) };
-        clocks.offsets[id] = base + if forward { offset } else { -offset };
+        let offset = if forward { offset } else { -offset };
+        clocks.offsets[id] = base + offset;
+        // No answer bounds the offset from above: then nothing proves that the callee's clock is
+        // behind with its caller's, and the root's own clock, if it fits, means less transit.
+        let fits_root = high.is_none() && low.is_none_or(|low| base + low <= SLACK);
+        if offset == Nanos::ZERO && base > Nanos::ZERO && fits_root {
+            clocks.offsets[id] = Nanos::ZERO;
+        }
         clocks.intervals[id] = Some((low.map(|low| base + low), high.map(|high| base + high)));
         clocks.conflict[id] = conflict;
     }

@@ -7,6 +7,7 @@ use anstream::{AutoStream, ColorChoice};
 use super::args::{Color, LookArgs};
 use crate::report::Look;
 use crate::report::visible;
+use crate::settings;
 
 /// Why nothing more can be printed.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +61,7 @@ impl Printer {
         Self {
             look: Look {
                 color,
-                ascii: args.ascii,
+                ascii: args.ascii || !is_utf8(&settings::environment),
                 width: width.map_or(100, |columns| usize::from(columns.max(40))),
             },
             out: BufWriter::with_capacity(64 * 1024, stdout),
@@ -100,5 +101,38 @@ impl Printer {
     /// Hands over what is still held back.
     pub(super) fn finish(&mut self) -> Result<(), PrintError> {
         Ok(self.out.flush()?)
+    }
+}
+
+/// Whether the locale can show UTF-8: by the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set;
+/// where none is, as in most pipes and containers, it is taken to.
+fn is_utf8(environment: &dyn Fn(&str) -> Option<String>) -> bool {
+    ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(|name| environment(name))
+        .find(|value| !value.is_empty())
+        .is_none_or(|value| {
+            let value = value.to_ascii_lowercase();
+            value.contains("utf-8") || value.contains("utf8")
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_utf8;
+
+    #[test]
+    fn the_first_locale_that_is_set_tells_whether_glyphs_show() {
+        let with = |pairs: &'static [(&str, &str)]| {
+            is_utf8(&move |name| {
+                let found = pairs.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert!(with(&[]));
+        assert!(with(&[("LANG", "de_DE.UTF-8")]));
+        assert!(with(&[("LC_ALL", ""), ("LANG", "C.utf8")]));
+        assert!(!with(&[("LC_ALL", "C"), ("LANG", "en_US.UTF-8")]));
+        assert!(!with(&[("LC_CTYPE", "POSIX")]));
     }
 }

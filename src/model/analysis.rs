@@ -496,8 +496,12 @@ impl std::fmt::Display for Note {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let s = |n: usize| if n == 1 { "" } else { "s" };
         match self {
-            Self::MissingParent(1) => f.write_str("1 span names a parent that never came"),
-            Self::MissingParent(n) => write!(f, "{n} spans name a parent that never came"),
+            Self::MissingParent(1) => {
+                f.write_str("1 span of the trace names a parent that never came")
+            }
+            Self::MissingParent(n) => {
+                write!(f, "{n} spans of the trace name a parent that never came")
+            }
             Self::Cycle(n) => write!(f, "{n} parent cycle{} cut at the earliest span", s(*n)),
             Self::NegativeDuration(1) => f.write_str(
                 "1 span ends before it starts (negative_duration); taken as of no length",

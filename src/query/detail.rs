@@ -4,8 +4,8 @@ use super::number::{ms, ms_unit};
 use super::story::Sentence;
 use super::waterfall::{Row, StretchKind};
 use crate::model::{
-    Attributes, Call, CallKind, HandedOver, Hop, How, Kind, Nanos, Request, Source, Span, SpanId,
-    StatusCode, Text, Trace, Verdict,
+    Attributes, Call, CallKind, HandedOver, Hop, How, Kind, Nanos, Request, Rule, Source, Span,
+    SpanId, StatusCode, Text, Trace, Verdict,
 };
 
 /// Spans of a row beyond so many are counted.
@@ -207,6 +207,15 @@ fn origin_of_hop(request: &Request, hop: &Hop) -> Vec<Sentence> {
         Some((caller, call))
     });
     let start = Sentence::default().strong(format!("{}.", source.how.as_str()));
+    let unreadable = request
+        .findings
+        .iter()
+        .any(|finding| finding.rule == Rule::BadDeadlineValue && finding.service == hop.service);
+    let told = if unreadable {
+        format!("What {service} was sent cannot be read.")
+    } else {
+        format!("{service} was sent no deadline.")
+    };
     let first = match (source.how, entry) {
         (How::Observed, _) => read(start.plain(format!(" {service} says so itself")), source),
         (How::Sent, Some((caller, _))) => read(
@@ -214,11 +223,10 @@ fn origin_of_hop(request: &Request, hop: &Hop) -> Vec<Sentence> {
             source,
         ),
         (How::Sent, None) => read(start.plain(" The caller says what it sent"), source),
-        (How::Inherited, Some((caller, call))) => start.plain(format!(
-            " {service} was sent no deadline. {}",
-            inherited(hop, caller, call)
-        )),
-        (How::Inherited, None) => start.plain(format!(" {service} was sent no deadline.")),
+        (How::Inherited, Some((caller, call))) => {
+            start.plain(format!(" {told} {}", inherited(hop, caller, call)))
+        }
+        (How::Inherited, None) => start.plain(format!(" {told}")),
         (How::Configured, _) => start.plain(" The configuration gives this route its budget."),
         (How::Inferred, _) => {
             start.plain(" From the length of a call that timed out; the least trusted source.")

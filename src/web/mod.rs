@@ -47,6 +47,7 @@ pub fn router(state: State) -> Router {
         .route("/", get(list::page))
         .route("/requests", get(list::page))
         .route("/requests/{trace_id}/{request}", get(request::page))
+        .route("/requests/{trace_id}", get(trace::page))
         .route("/traces", get(trace::find))
         .route("/traces/{trace_id}", get(trace::page))
         .route("/help", get(help::page))

@@ -42,6 +42,9 @@ pub(crate) fn dwindle() -> Command {
         .env_remove("NO_COLOR")
         .env_remove("CLICOLOR_FORCE")
         .env_remove("COLUMNS")
+        .env_remove("LC_ALL")
+        .env_remove("LC_CTYPE")
+        .env_remove("LANG")
         .stdin(std::process::Stdio::null());
     command
 }

@@ -248,7 +248,12 @@ fn call_row(hop: &Hop, call: &Call) -> Row {
     Row {
         kind: call.kind,
         name: call.to.clone(),
-        operation: call.operation.clone(),
+        // A far side without a name of its own bears the span's: once is enough.
+        operation: if call.operation == call.to {
+            Text::default()
+        } else {
+            call.operation.clone()
+        },
         attempt: attempt(call),
         left: deadline.map(|deadline| deadline - call.start),
         how: if deadline.is_some() {

@@ -71,7 +71,7 @@ fn what_qualifies_the_numbers_is_said() {
     one.budget = Some(ms(1500));
     let text = drawn(&one, 100, false, false);
     assert!(
-        text.contains("note: 2 spans name a parent that never came."),
+        text.contains("note: 2 spans of the trace name a parent that never came."),
         "{text}"
     );
     assert!(

@@ -184,3 +184,23 @@ fn skew_is_named_at_the_outermost_call_whatever_the_clocks_say() {
     let has = "! clock_skew edge > be offset_ms:50.0 least_ms:50.0 greatest_ms:141.0 count:1";
     check(spans, has, &["! clock_skew be"]);
 }
+
+#[test]
+fn a_clock_that_is_behind_does_not_drag_along_what_was_not_answered() {
+    // mid's clock is 60 behind; both calls were given up, so nothing bounds back from above, and
+    // the root's clock fits it.
+    let spans = "
+        a - edge S 0..505 in=500 http=504 @host.name=h1
+        c a edge C 400..500 grpc=4 err @host.name=h1
+        m c mid S 342..441 in=98 grpc=4 err @host.name=h2
+        d m mid C 365..440 grpc=4 err @host.name=h2
+        b d back S 427..560 in=73 @host.name=h3";
+    check(
+        spans,
+        "mid shifted 58\nback shifted 0",
+        &["! clock_skew mid"],
+    );
+    // Where it does not fit, the caller's clock is the best guess.
+    let both_behind = spans.replace("427..560", "367..500");
+    check(&both_behind, "back shifted 58", &[]);
+}
