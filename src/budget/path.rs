@@ -19,7 +19,7 @@ use std::collections::BinaryHeap;
 
 use crate::model::{CallKind, Nanos, Part, SpanId, Text};
 
-use super::hops::{CallId, HopId, Hops};
+use super::hops::{AttemptId, CallId, HopId, Hops};
 use super::retries::Retries;
 use super::timing::Timing;
 use super::tree::Forest;
@@ -137,6 +137,24 @@ pub(super) fn waited_calls<'a>(
             id: forest.span(node).span_id,
             index: call,
         })
+    })
+}
+
+/// The hops that answered an attempt as children of a walk; `index` is the [`HopId`].
+pub(super) fn answers<'a>(
+    forest: &'a Forest<'_>,
+    hops: &'a Hops,
+    timing: &'a Timing,
+    attempt: AttemptId,
+) -> impl Iterator<Item = Child> + 'a {
+    hops.attempts[attempt].callees.iter().map(move |&callee| {
+        let time = &timing.hops[callee];
+        Child {
+            start: time.start,
+            end: time.end,
+            id: forest.span(hops.all[callee].entry).span_id,
+            index: callee,
+        }
     })
 }
 
@@ -291,16 +309,7 @@ impl Walker<'_, '_> {
                     || answered && time.end > until + slack && time.start < until,
             );
         }
-        let children = attempt.callees.iter().map(|&callee| {
-            let time = &self.timing.hops[callee];
-            let id = self.forest.span(self.hops.all[callee].entry).span_id;
-            Child {
-                start: time.start,
-                end: time.end,
-                id,
-                index: callee,
-            }
-        });
+        let children = answers(self.forest, self.hops, self.timing, id);
         let steps = walk(children, low, until);
         let (hop, to) = (attempt.hop, Some(&attempt.to));
         // Nothing answered within the call: all of it is the way out.

@@ -1,12 +1,12 @@
 //! Verdicts of hops and calls (semantics, section 5). Every comparison of a deadline with a time
 //! has 2 ms of tolerance.
 
-use crate::model::{CallKind, Nanos, Verdict};
+use crate::model::{Nanos, Verdict};
 
 use super::TOLERANCE;
 use super::evidence::Evidence;
 use super::hops::{AttemptId, CallId, HopId, Hops};
-use super::path::{waited_calls, walk};
+use super::path::{answers, waited_calls, walk};
 use super::policy::Policy;
 use super::timing::Timing;
 use super::tree::Forest;
@@ -128,13 +128,12 @@ pub(super) fn of_call(
         Ruling::Is(verdict) => verdict,
         Ruling::Exceeded => {
             let until = deadline.map_or(time.end, |deadline| deadline.min(time.end));
-            let below: Nanos = match (attempt.kind, callee) {
-                (CallKind::Hop, Some(callee)) => {
-                    let callee = &timing.hops[callee];
-                    (callee.end.min(until) - callee.start.max(time.start)).at_least_zero()
-                }
-                _ => Nanos::ZERO,
-            };
+            // The stretches in which one of its callees held it.
+            let below: Nanos = walk(answers(forest, hops, timing, id), time.start, until)
+                .iter()
+                .filter(|step| step.child.is_some())
+                .map(|step| step.end - step.start)
+                .sum();
             let own = until - time.start - below;
             if below > own {
                 Verdict::ExceededDownstream
