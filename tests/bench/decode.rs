@@ -1,6 +1,6 @@
 //! How fast OTLP is decoded: protobuf in spans a second, beside `prost` alone on the same bytes;
 //! JSON in bytes a second. Both in CPU time of the thread, which other work on the machine does
-//! not stretch.
+//! not stretch; whole files in wall time.
 
 #![expect(
     clippy::unwrap_used,
@@ -203,20 +203,26 @@ fn protobuf(c: &mut Criterion<CpuTime>) {
     group.finish();
 }
 
-fn json(c: &mut Criterion<CpuTime>) {
+/// The same spans as one document and as a trace per line.
+fn texts() -> [(&'static str, String); 2] {
     let spans = spans();
-    let limits = Limits::default();
-    let document = traces_to_json(&spans);
-    let lines: String = spans
+    let lines = spans
         .chunks(7)
         .map(|trace| traces_to_json(trace) + "\n")
         .collect();
+    [
+        ("one document", traces_to_json(&spans)),
+        ("a trace per line", lines),
+    ]
+}
 
+fn json(c: &mut Criterion<CpuTime>) {
+    let limits = Limits::default();
     let mut group = c.benchmark_group("json");
-    for (name, text) in [("one document", &document), ("a trace per line", &lines)] {
+    for (name, text) in &texts() {
         group.throughput(Throughput::Bytes(text.len() as u64));
         group.bench_with_input(BenchmarkId::new("to the model", name), text, |b, text| {
-            b.iter(|| match name {
+            b.iter(|| match *name {
                 "one document" => {
                     black_box(traces_from_json(text.as_bytes(), &limits).unwrap());
                 }
@@ -227,7 +233,17 @@ fn json(c: &mut Criterion<CpuTime>) {
                 }
             });
         });
-        group.bench_with_input(BenchmarkId::new("as a file", name), text, |b, text| {
+    }
+    group.finish();
+}
+
+/// Whole files: lines are decoded by all cores, so only wall time tells.
+fn files(c: &mut Criterion) {
+    let limits = Limits::default();
+    let mut group = c.benchmark_group("file, wall time");
+    for (name, text) in &texts() {
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_with_input(BenchmarkId::from_parameter(name), text, |b, text| {
             b.iter(|| black_box(load_bytes("bench", text.as_bytes(), &limits)));
         });
     }
@@ -239,4 +255,9 @@ criterion_group! {
     config = Criterion::default().with_measurement(CpuTime).sample_size(20);
     targets = protobuf, json
 }
-criterion_main!(decode);
+criterion_group! {
+    name = whole_files;
+    config = Criterion::default().sample_size(20);
+    targets = files
+}
+criterion_main!(decode, whole_files);
