@@ -119,6 +119,43 @@ pub struct Row {
     pub verdict: Verdict,
 }
 
+impl Default for Row {
+    /// A hop that was ok, of no length, about which nothing is known.
+    fn default() -> Self {
+        Self {
+            hop: 0,
+            call: None,
+            kind: CallKind::Hop,
+            depth: 0,
+            last: true,
+            guides: Vec::new(),
+            culprit: false,
+            surfaced: false,
+            name: Text::default(),
+            operation: Text::default(),
+            attempt: None,
+            propagated: true,
+            left: None,
+            told: None,
+            how: How::None,
+            sent: Sent::Leaf,
+            start: Nanos::ZERO,
+            end: Nanos::ZERO,
+            deadline: None,
+            expected: None,
+            overhang: None,
+            stretches: Vec::new(),
+            given_up: Vec::new(),
+            own: Nanos::ZERO,
+            own_late: Nanos::ZERO,
+            late: Nanos::ZERO,
+            times_typical: None,
+            arrival_range: None,
+            verdict: Verdict::Ok,
+        }
+    }
+}
+
 /// What a hop told its callees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {

@@ -8,8 +8,8 @@ use axum::response::Response;
 
 use super::error;
 use super::view::Chrome;
-use crate::model::{CallKind, How, Nanos, Outcome, Part, Text, Verdict};
-use crate::query::waterfall::{Row, Sent, Stretch, StretchKind};
+use crate::model::{How, Nanos, Outcome, Part, Verdict};
+use crate::query::waterfall::{Row, Stretch, StretchKind};
 use crate::report::svg::{Badge, Icon, RowBars, Scale};
 
 #[derive(Template)]
@@ -255,27 +255,12 @@ fn row(start: i64, stretches: &[(StretchKind, i64, i64)]) -> Row {
     let start = Nanos::from_millis(start);
     let end = Nanos::from_millis(end);
     Row {
-        hop: 0,
-        call: None,
-        kind: CallKind::Hop,
-        depth: 0,
-        last: true,
-        guides: Vec::new(),
-        culprit: false,
-        surfaced: false,
-        name: Text::default(),
-        operation: Text::default(),
-        attempt: None,
-        propagated: true,
         left: Some(deadline - start),
-        told: None,
         how: How::Observed,
-        sent: Sent::Leaf,
         start,
         end,
         deadline: Some(deadline),
         expected: (start < deadline).then_some((start, deadline)),
-        overhang: None,
         stretches: stretches
             .iter()
             .map(|(kind, start, end)| Stretch {
@@ -287,13 +272,8 @@ fn row(start: i64, stretches: &[(StretchKind, i64, i64)]) -> Row {
                 culprit: false,
             })
             .collect(),
-        given_up: Vec::new(),
-        own: Nanos::ZERO,
-        own_late: Nanos::ZERO,
         late: (end - deadline.max(start)).at_least_zero(),
-        times_typical: None,
-        arrival_range: None,
-        verdict: Verdict::Ok,
+        ..Row::default()
     }
 }
 

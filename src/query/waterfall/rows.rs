@@ -235,7 +235,7 @@ fn hop_row(request: &Request, hop: &Hop, entry: Option<(usize, &Call)>) -> Row {
             .collect(),
         arrival_range: arrival_range(hop),
         verdict: hop.verdict,
-        ..empty()
+        ..Row::default()
     }
 }
 
@@ -267,41 +267,7 @@ fn call_row(hop: &Hop, call: &Call) -> Row {
         expected: expected(call.start, deadline),
         overhang: overhang(call.start, deadline, call_deadline(call)),
         verdict: call.verdict,
-        ..empty()
-    }
-}
-
-fn empty() -> Row {
-    Row {
-        hop: 0,
-        call: None,
-        kind: CallKind::Hop,
-        depth: 0,
-        last: true,
-        guides: Vec::new(),
-        culprit: false,
-        surfaced: false,
-        name: Text::default(),
-        operation: Text::default(),
-        attempt: None,
-        propagated: true,
-        left: None,
-        told: None,
-        how: How::None,
-        sent: Sent::Leaf,
-        start: Nanos::ZERO,
-        end: Nanos::ZERO,
-        deadline: None,
-        expected: None,
-        overhang: None,
-        stretches: Vec::new(),
-        given_up: Vec::new(),
-        own: Nanos::ZERO,
-        own_late: Nanos::ZERO,
-        late: Nanos::ZERO,
-        times_typical: None,
-        arrival_range: None,
-        verdict: Verdict::Ok,
+        ..Row::default()
     }
 }
 
