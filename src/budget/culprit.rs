@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::model::{Culprit, Nanos, Outcome, Part, Text};
 
+use super::known::Known;
 use super::path::Stretch;
 use super::policy::Typical;
-use super::request::Known;
 
 /// An owner of budget, summed over its hops and attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -18,6 +18,7 @@ mod evidence;
 mod facts;
 mod findings;
 mod hops;
+mod known;
 mod names;
 mod path;
 mod policy;
@@ -56,7 +57,7 @@ pub fn analyse(trace: &Trace, policy: &Policy, typical: &Typical) -> Analysis {
     let timing = timing::Timing::find(&forest, &hops, &clocks, policy);
     let retries = retries::Retries::find(&forest, &hops, &timing);
     let (verdicts, call_verdicts) = request::verdicts(&forest, &hops, &timing, policy);
-    request::requests(&request::Known {
+    request::requests(&known::Known {
         forest: &forest,
         hops: &hops,
         clocks: &clocks,

@@ -7,64 +7,15 @@ use crate::model::{
     Part, PathSegment, Request, Source, SpanId, Surfaced, Text, Verdict,
 };
 
-use super::clocks::Clocks;
 use super::culprit;
 use super::findings;
 use super::hops::{AttemptId, HopId, Hops};
+use super::known::Known;
 use super::path::{self, Stretch};
-use super::policy::{Policy, Typical};
-use super::retries::Retries;
+use super::policy::Policy;
 use super::timing::{Timing, attempts_of};
 use super::tree::{Children, Forest};
 use super::verdict;
-
-/// Everything that is known of a trace when requests are put together.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Known<'a> {
-    pub forest: &'a Forest<'a>,
-    pub hops: &'a Hops,
-    pub clocks: &'a Clocks,
-    pub timing: &'a Timing,
-    pub retries: &'a Retries,
-    pub policy: &'a Policy,
-    pub typical: &'a Typical,
-    pub verdicts: &'a [(Verdict, Option<usize>)],
-    pub call_verdicts: &'a [Verdict],
-}
-
-impl Known<'_> {
-    /// A hop's service.
-    pub(super) fn service(&self, hop: HopId) -> &Text {
-        &self.forest.span(self.hops.all[hop].entry).resource.service
-    }
-
-    /// A hop's operation.
-    pub(super) fn operation(&self, hop: HopId) -> &Text {
-        &self.forest.span(self.hops.all[hop].entry).name
-    }
-
-    /// A hop's run time for nobody: after its effective deadline, or after the first call above
-    /// it ended; none of a hop that was not meant to be waited for. A millisecond over the
-    /// call's end is the clocks' slack, not work.
-    pub(super) fn wasted(&self, hop: HopId) -> Nanos {
-        let time = &self.timing.hops[hop];
-        let raw = &self.hops.all[hop];
-        let unwaited = |via: AttemptId| !self.timing.calls[via].waited;
-        if raw.caller.is_some() && raw.via.is_none_or(unwaited) {
-            return Nanos::ZERO;
-        }
-        let after = |instant: Nanos| time.end - time.start.max(instant);
-        let by_deadline = time.effective.map_or(Nanos::ZERO, after);
-        let by_patience = time.patience.map_or(Nanos::ZERO, after);
-        let slack = Nanos::from_millis(1);
-        let by_patience = if by_patience > slack {
-            by_patience
-        } else {
-            Nanos::ZERO
-        };
-        by_deadline.max(by_patience).at_least_zero()
-    }
-}
 
 /// Puts the requests of a trace together, ordered by start, then by id.
 pub(super) fn requests(known: &Known<'_>) -> Analysis {

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use crate::model::{Evidence, Finding, Nanos, Rule, Text};
 
 use super::hops::{AttemptId, HopId};
-use super::request::Known;
+use super::known::Known;
 use super::timing::{CallTime, attempts_of};
 
 /// One case of a rule.
