@@ -1,6 +1,7 @@
 //! What a span says of how it ended: a deadline failure, a cancellation, another error
 //! (semantics, section 5). Tables, not code: each list is what systems are known to write.
 
+use super::names::db_system;
 use crate::model::{Attributes, Kind, Span, StatusCode, Value};
 
 /// How a span ended, by its own words.
@@ -15,6 +16,11 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
+    /// It did not end well, in whatever way.
+    pub(super) fn failed(self) -> bool {
+        self.error || self.cancelled || self.deadline
+    }
+
     /// What both say together.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
@@ -122,14 +128,14 @@ const FAILED_OUTCOMES: &[&str] = &[
 
 /// True if a database said that it stopped this statement: then nothing of it stands.
 pub(super) fn is_rolled_back(attributes: &Attributes) -> bool {
-    let system = attributes
-        .text("db.system.name")
-        .or_else(|| attributes.text("db.system"));
-    let code = DB_STATUS.iter().find_map(|key| attributes.get(key));
-    system.is_some()
-        && code.is_some_and(|code| {
-            ROLLED_BACK_CODES.contains(&code.to_string().to_lowercase().as_str())
-        })
+    db_code(attributes).is_some_and(|(_, code)| ROLLED_BACK_CODES.contains(&code.as_str()))
+}
+
+/// A database's name and what it says of how a statement ended, both in lower case.
+fn db_code(attributes: &Attributes) -> Option<(String, String)> {
+    let system = db_system(attributes)?;
+    let code = first(attributes, DB_STATUS)?;
+    Some((system.to_lowercase(), code.to_string().to_lowercase()))
 }
 
 /// Reads a span. `outcome` is its `deadline.outcome`, in lower case.
@@ -160,8 +166,7 @@ pub(super) fn of_span(span: &Span, outcome: Option<&str>) -> Evidence {
     if found.error {
         found = found.and(of_text(&span.status.message));
     }
-    let failed = found.error || found.cancelled || found.deadline;
-    if failed || !succeeded {
+    if found.failed() || !succeeded {
         for event in span.events.iter().filter(|event| event.name == "exception") {
             if let Some(kind) = event.attributes.text("exception.type") {
                 found = found.and(of_type(kind));
@@ -173,13 +178,22 @@ pub(super) fn of_span(span: &Span, outcome: Option<&str>) -> Evidence {
     }
     found = found.and(of_database(attributes, &span.status.message));
     if let Some(word) = outcome {
-        found.deadline |= FAILED_OUTCOMES.contains(&word);
-        found.cancelled |= matches!(word, "cancelled_by_caller" | "cancelled" | "canceled");
+        found = found.and(of_outcome(word));
     }
     // A timeout often ends what it hits by cancelling it: then the timeout is the reason.
     found.cancelled &= !found.deadline;
     found.error |= found.deadline;
     found
+}
+
+/// Reads a `deadline.outcome`, in lower case.
+pub(super) fn of_outcome(word: &str) -> Evidence {
+    let deadline = FAILED_OUTCOMES.contains(&word);
+    Evidence {
+        deadline,
+        cancelled: matches!(word, "cancelled_by_caller" | "cancelled" | "canceled"),
+        error: deadline,
+    }
 }
 
 fn first<'a>(attributes: &'a Attributes, keys: &[&str]) -> Option<&'a Value> {
@@ -244,14 +258,9 @@ fn of_text(text: &str) -> Evidence {
 }
 
 fn of_database(attributes: &Attributes, message: &str) -> Evidence {
-    let system = attributes
-        .text("db.system.name")
-        .or_else(|| attributes.text("db.system"));
-    let code = DB_STATUS.iter().find_map(|key| attributes.get(key));
-    let (Some(system), Some(code)) = (system, code) else {
+    let Some((system, code)) = db_code(attributes) else {
         return Evidence::default();
     };
-    let (system, code) = (system.to_lowercase(), code.to_string().to_lowercase());
     let known = DB_TIMEOUT_CODES
         .iter()
         .any(|(of, is)| *is == code && system.contains(of));

@@ -367,8 +367,7 @@ impl Hops {
             // A handler below a framework's SERVER span says it for the hop.
             for &node in &hop.nodes {
                 if let Some(outcome) = self.reported_by(forest, node) {
-                    let said = evidence::of_span(forest.span(hop.entry), Some(outcome));
-                    evidence = evidence.and(said);
+                    evidence = evidence.and(evidence::of_outcome(outcome));
                 }
             }
             evidence.cancelled &= !evidence.deadline;
@@ -383,9 +382,18 @@ impl Hops {
         hop: HopId,
     ) -> impl Iterator<Item = NodeId> + 'a {
         let entry = self.all[hop].entry;
-        self.all[hop].nodes.iter().copied().filter(move |&node| {
-            node == entry || !matches!(forest.span(node).kind, Kind::Client | Kind::Producer)
-        })
+        self.all[hop]
+            .nodes
+            .iter()
+            .copied()
+            .filter(move |&node| node == entry || !forest.is_outbound(node))
+    }
+
+    /// True for the call that a CLIENT root is itself.
+    pub(super) fn is_own_call(&self, attempt: AttemptId) -> bool {
+        let attempt = &self.attempts[attempt];
+        let entry = self.all[attempt.hop].entry;
+        attempt.spans.is_some_and(|(first, _)| first == entry)
     }
 
     /// The CLIENT or PRODUCER spans of an attempt, the innermost first.
@@ -435,9 +443,8 @@ impl Hops {
 
     /// The `deadline.outcome` that a span reports for its hop.
     pub(super) fn reported_by(&self, forest: &Forest<'_>, node: NodeId) -> Option<&str> {
-        let outbound = matches!(forest.span(node).kind, Kind::Client | Kind::Producer);
         let outcome = self.facts(node)?.outcome.as_deref()?;
-        (!outbound || forest.nodes[node].parent.is_none()).then_some(outcome)
+        (!forest.is_outbound(node) || forest.nodes[node].parent.is_none()).then_some(outcome)
     }
 
     /// Start and end of an attempt's outermost span on the caller's clock, or of the callee's
@@ -454,12 +461,10 @@ impl Hops {
 
 /// The CLIENT and PRODUCER spans from one span up to another around it, both included.
 fn outbound_up_to(forest: &Forest<'_>, from: NodeId, top: NodeId) -> Vec<NodeId> {
-    let is_outbound =
-        |node: &NodeId| matches!(forest.span(*node).kind, Kind::Client | Kind::Producer);
     std::iter::successors(Some(from), |&at| {
         forest.nodes[at].parent.filter(|_| at != top)
     })
-    .filter(is_outbound)
+    .filter(|&node| forest.is_outbound(node))
     .collect()
 }
 
@@ -528,7 +533,7 @@ impl Places {
     }
 
     fn within_or_self(&self, forest: &Forest<'_>, node: NodeId) -> Option<NodeId> {
-        let outbound = matches!(forest.span(node).kind, Kind::Client | Kind::Producer);
+        let outbound = forest.is_outbound(node);
         if outbound {
             Some(node)
         } else {

@@ -38,12 +38,15 @@ pub(super) fn is_store(list: &Attributes) -> bool {
     any_key(list, &["db.", "messaging."])
 }
 
+/// The database that a call went to, under its name today or its former one.
+pub(super) fn db_system(list: &Attributes) -> Option<&str> {
+    list.text("db.system.name")
+        .or_else(|| list.text("db.system"))
+}
+
 /// The name of a far side that left no spans (section 2.6).
 pub(super) fn dependency_name(list: &Attributes) -> Option<Text> {
-    if let Some(system) = list
-        .text("db.system.name")
-        .or_else(|| list.text("db.system"))
-    {
+    if let Some(system) = db_system(list) {
         let space = list.text("db.namespace").or_else(|| list.text("db.name"));
         return Some(match space {
             Some(space) => compact_str::format_compact!("{system} {space}"),

@@ -158,7 +158,5 @@ fn link(hops: &Hops, timing: &Timing, before: AttemptId, after: AttemptId) -> Op
         let cancelled = first.evidence.cancelled || second.evidence.cancelled;
         return (cancelled || counted || same_call).then_some(true);
     }
-    let evidence = first.evidence;
-    let failed = evidence.error || evidence.cancelled || evidence.deadline;
-    (failed || counted || same_call).then_some(false)
+    (first.evidence.failed() || counted || same_call).then_some(false)
 }

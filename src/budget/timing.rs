@@ -282,7 +282,7 @@ impl Timing {
         time.unreadable = hop
             .nodes
             .iter()
-            .any(|&node| !is_outbound(forest, node) && bad(node))
+            .any(|&node| !forest.is_outbound(node) && bad(node))
             || call_spans.is_some_and(|(first, last)| bad(first) || bad(last));
     }
 
@@ -396,7 +396,7 @@ impl Timing {
                     sent = hop
                         .nodes
                         .iter()
-                        .filter(|&&node| !is_outbound(forest, node))
+                        .filter(|&&node| !forest.is_outbound(node))
                         .find_map(|&node| told(forest, hops, node, Field::RemainingOut));
                 }
                 let time = &mut self.calls[attempt];
@@ -417,10 +417,6 @@ pub(super) fn attempts_of(hops: &Hops, hop: HopId) -> impl Iterator<Item = Attem
         .calls
         .iter()
         .flat_map(|&call| hops.calls[call].attempts.iter().copied())
-}
-
-fn is_outbound(forest: &Forest<'_>, node: NodeId) -> bool {
-    matches!(forest.span(node).kind, Kind::Client | Kind::Producer)
 }
 
 /// What spans say that a call was given, each with the instant that it ends.
@@ -501,11 +497,11 @@ fn sent_by(forest: &Forest<'_>, hops: &Hops, node: NodeId, start: Nanos) -> Opti
 fn observed(forest: &Forest<'_>, hops: &Hops, id: HopId) -> Option<(Nanos, Source)> {
     let hop = &hops.all[id];
     let arrival = forest.nodes[hop.entry].start;
-    let entry_is_call = is_outbound(forest, hop.entry);
+    let entry_is_call = forest.is_outbound(hop.entry);
     let mut best: Option<Told> = None;
     let mut own: Option<Told> = None;
     for &node in &hop.nodes {
-        if node != hop.entry && is_outbound(forest, node) {
+        if node != hop.entry && forest.is_outbound(node) {
             continue;
         }
         let Some(facts) = hops.facts(node) else {

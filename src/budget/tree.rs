@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use crate::model::{Kind, Nanos, Note, Span, SpanId, Trace, UnixNanos};
+use crate::model::{Nanos, Note, Span, SpanId, Trace, UnixNanos};
 
 use super::policy::Policy;
 
@@ -78,6 +78,11 @@ impl<'a> Forest<'a> {
         }
     }
 
+    /// Whether a node's span makes a call or sends a message.
+    pub(super) fn is_outbound(&self, node: NodeId) -> bool {
+        self.span(node).kind.is_outbound()
+    }
+
     /// The span of a node.
     pub(super) fn span(&self, node: NodeId) -> &'a Span {
         &self.trace.spans[self.nodes[node].span]
@@ -112,23 +117,17 @@ impl Counts {
     }
 }
 
-/// Which side of a call a span can stand on: spans of the two sides that share an id (Zipkin) are
-/// two spans.
-fn is_outbound(kind: Kind) -> bool {
-    matches!(kind, Kind::Client | Kind::Producer)
-}
-
 /// Indices of the distinct spans in the order of [`Forest::nodes`].
 fn distinct(spans: &[Span], max: usize, counts: &mut Counts) -> Vec<usize> {
     let mut order: Vec<usize> = (0..spans.len()).collect();
     let place = |i: usize| {
         let span = &spans[i];
-        (span.start, span.end, span.span_id, !is_outbound(span.kind))
+        (span.start, span.end, span.span_id, !span.kind.is_outbound())
     };
     // Copies of one span stand together; of these the one that ends last comes first.
     let identity = |i: usize| {
         let span = &spans[i];
-        (span.span_id, !is_outbound(span.kind), span.service())
+        (span.span_id, !span.kind.is_outbound(), span.service())
     };
     order.sort_by(|&a, &b| {
         identity(a)
@@ -203,9 +202,9 @@ fn resolve_parents(trace: &Trace, nodes: &mut [Node], counts: &mut Counts) {
     for i in 0..nodes.len() {
         let span = &trace.spans[nodes[i].span];
         // The far side of a shared id hangs below the near side.
-        if !is_outbound(span.kind) {
+        if !span.kind.is_outbound() {
             let near = with_id(span.span_id).iter().find(|(_, other)| {
-                *other != i && is_outbound(trace.spans[nodes[*other].span].kind)
+                *other != i && trace.spans[nodes[*other].span].kind.is_outbound()
             });
             if let Some(&(_, client)) = near {
                 nodes[i].parent = Some(client);
@@ -221,7 +220,7 @@ fn resolve_parents(trace: &Trace, nodes: &mut [Node], counts: &mut Counts) {
             trace.spans[nodes[node].span].service() == span.service()
         };
         let far_side =
-            |&&(_, node): &&(SpanId, NodeId)| !is_outbound(trace.spans[nodes[node].span].kind);
+            |&&(_, node): &&(SpanId, NodeId)| !trace.spans[nodes[node].span].kind.is_outbound();
         let candidates = with_id(parent);
         let found = candidates
             .iter()

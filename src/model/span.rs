@@ -72,6 +72,13 @@ pub enum Kind {
     Other(i32),
 }
 
+impl Kind {
+    /// True for the side that makes a call or sends a message, not the one that handles it.
+    pub fn is_outbound(self) -> bool {
+        matches!(self, Self::Client | Self::Producer)
+    }
+}
+
 /// OTLP `Status`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Status {

@@ -45,6 +45,9 @@ pub enum Sort {
 }
 
 impl Sort {
+    /// Every order.
+    pub const ALL: [Self; 2] = [Self::Newest, Self::Worst];
+
     /// The word in addresses and cursors.
     pub fn as_str(self) -> &'static str {
         match self {

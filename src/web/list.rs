@@ -19,7 +19,9 @@ const ROWS: usize = 50;
 const MOST_ROWS: usize = 500;
 
 /// The words that choose an order.
-pub(super) const SORTS: [(&str, Sort); 2] = [("newest", Sort::Newest), ("worst", Sort::Worst)];
+fn sort_words() -> [(&'static str, Sort); Sort::ALL.len()] {
+    Sort::ALL.map(|sort| (sort.as_str(), sort))
+}
 
 #[derive(Template)]
 #[template(path = "requests.html")]
@@ -90,7 +92,7 @@ pub(super) fn read(params: &Params, rows: usize) -> Result<Query, Problem> {
         .transpose()?;
     Ok(Query {
         outcome: params.choice("outcome", &outcome_words())?,
-        sort: params.choice("sort", &SORTS)?.unwrap_or_default(),
+        sort: params.choice("sort", &sort_words())?.unwrap_or_default(),
         limit: params.number("limit", rows, 1, MOST_ROWS)?,
         cursor,
         ..Query::default()
@@ -113,14 +115,13 @@ fn build(state: &super::State, query: &Query) -> RequestsPage {
     RequestsPage {
         chrome: Chrome::new("requests"),
         outcomes: outcomes(query, &page),
-        sorts: SORTS
-            .iter()
+        sorts: sort_words()
             .map(|(word, sort)| Choice {
-                href: href(query.outcome, *sort, query.limit, None),
+                href: href(query.outcome, sort, query.limit, None),
                 text: format!("{word} first"),
-                current: *sort == query.sort,
+                current: sort == query.sort,
             })
-            .collect(),
+            .into(),
         samples: state.memory.has_samples(),
         heading: heading(query.outcome, page.matching),
         showing: showing(&page, query, &day),

@@ -67,9 +67,10 @@ impl Facts {
 pub(in crate::budget) fn read(attributes: &Attributes, kind: Kind, facts: &mut Facts) {
     for (key, value) in attributes.iter() {
         let Some(rule) = find(key) else { continue };
-        let field = match kind {
-            Kind::Client | Kind::Producer => rule.outbound,
-            _ => rule.inbound,
+        let field = if kind.is_outbound() {
+            rule.outbound
+        } else {
+            rule.inbound
         };
         apply(rule, field, key, value, facts);
     }

@@ -78,10 +78,7 @@ fn retry_reset(cases: &mut Cases<'_>, group: &Group) {
 /// The losers of overlapping attempts that ran on after the first answer.
 fn hedge_not_cancelled(cases: &mut Cases<'_>, group: &Group) {
     let known = cases.known;
-    let answered = |id: AttemptId| {
-        let evidence = known.hops.attempts[id].evidence;
-        !evidence.error && !evidence.cancelled && !evidence.deadline
-    };
+    let answered = |id: AttemptId| !known.hops.attempts[id].evidence.failed();
     let winner = group
         .attempts
         .iter()

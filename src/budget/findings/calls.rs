@@ -148,10 +148,7 @@ fn started_expired(cases: &mut Cases<'_>, id: AttemptId) {
     let known = cases.known;
     let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
     // A CLIENT root is its own call: nobody began it late but its user.
-    if attempt
-        .spans
-        .is_some_and(|(first, _)| first == known.hops.all[attempt.hop].entry)
-    {
+    if known.hops.is_own_call(id) {
         return;
     }
     let min_useful = verdict::min_useful(known.forest, known.hops, known.policy, attempt.hop);
@@ -180,10 +177,11 @@ fn ambiguous_write(cases: &mut Cases<'_>, id: AttemptId) {
     let gave_up =
         attempt.evidence.deadline || attempt.evidence.cancelled || outlived && call.waited;
     // A callee that failed may have written all the same: then its own write tells.
-    let failed = attempt.callees.iter().copied().filter(|&callee| {
-        let evidence = known.hops.all[callee].evidence;
-        evidence.error || evidence.cancelled || evidence.deadline
-    });
+    let failed = attempt
+        .callees
+        .iter()
+        .copied()
+        .filter(|&callee| known.hops.all[callee].evidence.failed());
     let failed: Vec<HopId> = failed.collect();
     let written = failed.iter().find_map(|&callee| {
         attempts_of(known.hops, callee).find(|&write| has_written(cases, write))
@@ -232,8 +230,7 @@ fn ambiguous_write(cases: &mut Cases<'_>, id: AttemptId) {
 fn has_written(cases: &Cases<'_>, id: AttemptId) -> bool {
     let known = cases.known;
     let attempt = &known.hops.attempts[id];
-    let evidence = attempt.evidence;
-    let failed = evidence.error || evidence.cancelled || evidence.deadline;
+    let failed = attempt.evidence.failed();
     let method = known
         .hops
         .spans_of(known.forest, id)

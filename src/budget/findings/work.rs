@@ -43,10 +43,7 @@ fn worked_after_deadline(cases: &mut Cases<'_>, root: HopId, id: HopId) {
 pub(super) fn dependency_after_deadline(cases: &mut Cases<'_>, root: HopId, id: AttemptId) {
     let known = cases.known;
     let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
-    let itself = attempt
-        .spans
-        .is_some_and(|(first, _)| first == known.hops.all[attempt.hop].entry);
-    if attempt.kind != CallKind::Dependency || itself {
+    if attempt.kind != CallKind::Dependency || known.hops.is_own_call(id) {
         return;
     }
     let Some(left) = known_left(known, attempt.hop, call.start) else {
