@@ -64,6 +64,17 @@ pub enum Command {
     Traces(TracesArgs),
 }
 
+/// What a command over files reads.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct InputArgs {
+    /// Trace files; `-` is stdin
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Only the trace with this id, or with the only id that begins so (4 hex digits or more)
+    #[arg(long, value_name = "HEX", value_parser = parse_prefix)]
+    pub id: Option<String>,
+}
+
 /// `dwindle trace`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
@@ -71,12 +82,9 @@ pub enum Command {
   dwindle trace spans.ndjson.gz --id 7ac30b9e
   kubectl exec deploy/collector -- cat /data/traces.json | dwindle trace - --format json")]
 pub struct TraceArgs {
-    /// Trace files; `-` is stdin
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Only the trace with this id, or with the only id that begins so (4 hex digits or more)
-    #[arg(long, value_name = "HEX", value_parser = parse_prefix)]
-    pub id: Option<String>,
+    /// What to read.
+    #[command(flatten)]
+    pub input: InputArgs,
     /// Text for people, or JSON: one object a line per request
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = TraceFormat::Text)]
     pub format: TraceFormat,
@@ -98,12 +106,9 @@ pub enum TraceFormat {
   dwindle traces *.json --format csv > requests.csv
   zstdcat traces.zst | dwindle traces - --format ndjson | jq 'select(.outcome == \"missed\")'")]
 pub struct TracesArgs {
-    /// Trace files; `-` is stdin
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Only the trace with this id, or with the only id that begins so (4 hex digits or more)
-    #[arg(long, value_name = "HEX", value_parser = parse_prefix)]
-    pub id: Option<String>,
+    /// What to read.
+    #[command(flatten)]
+    pub input: InputArgs,
     /// A table for people, one JSON array, one JSON object a line, or CSV with a header
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ListFormat::Table)]
     pub format: ListFormat,

@@ -1,12 +1,11 @@
 //! What `trace` and `traces` share: reading the files, saying what was wrong, picking one trace.
 
-use std::path::PathBuf;
-
-use super::Exit;
 use super::printer::Printer;
 use super::progress::Progress;
+use super::{Exit, InputArgs, Setup};
+use crate::budget::analyse;
 use crate::files::{self, Input};
-use crate::model::{Trace, TraceId, UnixNanos};
+use crate::model::{Analysis, Trace, TraceId, UnixNanos};
 use crate::otlp::Limits;
 
 /// Candidates of an ambiguous id that are named.
@@ -23,8 +22,8 @@ pub(super) struct Read {
 }
 
 /// Reads the files. What could not be read is said on stderr, what can is kept.
-pub(super) fn read(paths: &[PathBuf], id: Option<&str>, printer: &Printer) -> anyhow::Result<Read> {
-    let inputs: Vec<Input> = paths.iter().map(Input::from_argument).collect();
+pub(super) fn read(args: &InputArgs, printer: &Printer) -> anyhow::Result<Read> {
+    let inputs: Vec<Input> = args.files.iter().map(Input::from_argument).collect();
     let stdin = inputs.iter().filter(|input| **input == Input::Stdin);
     if stdin.count() > 1 {
         anyhow::bail!("`-` is given more than once; standard input can be read only once");
@@ -47,7 +46,7 @@ pub(super) fn read(paths: &[PathBuf], id: Option<&str>, printer: &Printer) -> an
         ));
     }
     let mut traces = loaded.traces;
-    if let Some(prefix) = id {
+    if let Some(prefix) = &args.id {
         traces = pick(traces, prefix, loaded.problems.is_empty())?;
     }
     traces.sort_by_cached_key(|trace| (first_start(trace), trace.id));
@@ -60,6 +59,34 @@ pub(super) fn read(paths: &[PathBuf], id: Option<&str>, printer: &Printer) -> an
         },
         progress,
     })
+}
+
+/// What was made of the traces.
+pub(super) struct Analysed<T> {
+    /// The results: trace by trace in the order of their earliest spans (then ids), within a trace
+    /// in the order in which `work` gave them.
+    pub(super) results: Vec<T>,
+    /// Whether all could be read.
+    pub(super) exit: Exit,
+}
+
+/// Reads the files and does `work` with each trace and its analysis, on all cores. Neither the
+/// trace nor the analysis outlives its `work`, so that memory falls as the work goes on.
+pub(super) fn analysed<T: Send>(
+    args: &InputArgs,
+    setup: &Setup,
+    printer: &Printer,
+    work: impl Fn(&Trace, &Analysis) -> Vec<T> + Sync,
+) -> anyhow::Result<Analysed<T>> {
+    let Read {
+        traces,
+        exit,
+        progress,
+    } = read(args, printer)?;
+    let work = |trace: Trace| work(&trace, &analyse(&trace, &setup.policy, &setup.typical));
+    let results = files::each(traces, work).into_iter().flatten().collect();
+    progress.done();
+    Ok(Analysed { results, exit })
 }
 
 fn first_start(trace: &Trace) -> UnixNanos {

@@ -16,10 +16,13 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-pub use args::{Args, Color, Command, ListFormat, LookArgs, TraceArgs, TraceFormat, TracesArgs};
+pub use args::{
+    Args, Color, Command, InputArgs, ListFormat, LookArgs, TraceArgs, TraceFormat, TracesArgs,
+};
 pub use printer::Printer;
 pub use serve::ServeArgs;
 
+use crate::budget::{Policy, Typical};
 use printer::PrintError;
 
 /// How a command that ran to its end went.
@@ -29,6 +32,15 @@ pub enum Exit {
     Done,
     /// Something was refused or unreadable; what is good was printed.
     Partial,
+}
+
+/// What every command is told by the configuration.
+#[derive(Debug, Default)]
+struct Setup {
+    /// Thresholds and rules of the analysis.
+    policy: Policy,
+    /// Median times, where they are known.
+    typical: Typical,
 }
 
 /// Runs the command that was typed.
@@ -42,10 +54,11 @@ pub fn main() -> ExitCode {
         }
     };
     let mut printer = Printer::new(args.look);
+    let setup = Setup::default();
     let result = match &args.command {
-        Command::Serve(args) => serve::run(args, &mut printer),
-        Command::Trace(args) => trace::run(args, &mut printer),
-        Command::Traces(args) => traces::run(args, &mut printer),
+        Command::Serve(args) => serve::run(args, setup.policy, &mut printer),
+        Command::Trace(args) => trace::run(args, &setup, &mut printer),
+        Command::Traces(args) => traces::run(args, &setup, &mut printer),
     };
     let result = result.and_then(|exit| {
         printer.finish()?;

@@ -1,8 +1,8 @@
 //! `dwindle trace`: the waterfall of each request.
 
 use super::input::{self, Read};
-use super::{Exit, Printer, TraceArgs, TraceFormat};
-use crate::budget::{Policy, Typical, analyse};
+use super::{Exit, Printer, Setup, TraceArgs, TraceFormat};
+use crate::budget::analyse;
 use crate::files;
 use crate::model::Trace;
 use crate::report::{json, terminal};
@@ -10,17 +10,16 @@ use crate::report::{json, terminal};
 /// Traces that are analysed at once; what they print is held that long.
 const BATCH: usize = 512;
 
-pub(super) fn run(args: &TraceArgs, printer: &mut Printer) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &TraceArgs, setup: &Setup, printer: &mut Printer) -> anyhow::Result<Exit> {
     let Read {
         traces,
         exit,
         progress,
-    } = input::read(&args.files, args.id.as_deref(), printer)?;
+    } = input::read(&args.input, printer)?;
     progress.done();
-    let (policy, typical) = (Policy::default(), Typical::default());
     let look = printer.look();
     let texts = |trace: Trace| -> Vec<String> {
-        analyse(&trace, &policy, &typical)
+        analyse(&trace, &setup.policy, &setup.typical)
             .requests
             .iter()
             .map(|request| match args.format {

@@ -1,10 +1,8 @@
 //! `dwindle traces`: a line per request.
 
-use super::input::{self, Read};
-use super::{Exit, ListFormat, Printer, TracesArgs};
-use crate::budget::{Policy, Typical, analyse};
-use crate::files;
-use crate::model::{Request, SpanId, Trace, TraceId, UnixNanos};
+use super::input::{self, Analysed};
+use super::{Exit, ListFormat, Printer, Setup, TracesArgs};
+use crate::model::{Request, SpanId, TraceId, UnixNanos};
 use crate::report::{csv, json, table};
 
 /// What is kept of a request: its place in the list and what is printed of it.
@@ -18,24 +16,14 @@ enum Shown {
     Row(Box<table::Row>),
 }
 
-pub(super) fn run(args: &TracesArgs, printer: &mut Printer) -> anyhow::Result<Exit> {
-    let Read {
-        traces,
-        exit,
-        progress,
-    } = input::read(&args.files, args.id.as_deref(), printer)?;
-    let (policy, typical) = (Policy::default(), Typical::default());
-    // An analysis is dropped as soon as its line is made: memory falls as the work goes on.
-    let lines = |trace: Trace| -> Vec<Line> {
-        analyse(&trace, &policy, &typical)
-            .requests
-            .iter()
-            .map(|request| line(request, args.format))
-            .collect()
-    };
-    let mut lines: Vec<Line> = files::each(traces, lines).into_iter().flatten().collect();
+pub(super) fn run(args: &TracesArgs, setup: &Setup, printer: &mut Printer) -> anyhow::Result<Exit> {
+    let Analysed { results, exit } =
+        input::analysed(&args.input, setup, printer, |_, analysis| {
+            let requests = analysis.requests.iter();
+            requests.map(|request| line(request, args.format)).collect()
+        })?;
+    let mut lines: Vec<Line> = results;
     lines.sort_by_key(|line| line.key);
-    progress.done();
     print(&lines, args.format, printer)?;
     if lines.is_empty() && args.format == ListFormat::Table {
         printer.say("no requests in what was read");

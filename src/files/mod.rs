@@ -13,6 +13,7 @@
 mod binary;
 mod chunks;
 mod foreign;
+mod formats;
 mod gather;
 mod scan;
 mod source;

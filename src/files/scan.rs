@@ -10,7 +10,7 @@ use super::chunks::{Chunk, Chunks, first_line};
 use super::foreign::Format;
 use super::gather::{Gather, Piece};
 use super::source::Plain;
-use super::{binary, foreign};
+use super::{binary, foreign, formats};
 use crate::otlp::json::reader::{Reader, Syntax};
 use crate::otlp::json::{self, document};
 use crate::otlp::{Batch, Limits};
@@ -159,7 +159,15 @@ pub(super) fn piece(chunk: &Chunk, batch: &mut Batch<'_>) -> Piece {
             }
             Ok(found) => {
                 batch.back_to(mark);
-                piece.foreign.push((Format::of(&found), lines.at(start).0));
+                let whole = text.get(start..reader.at()).unwrap_or_default();
+                if formats::read(&found, whole, batch) {
+                    piece.has_traces = true;
+                    if batch.is_first_span_rejection(mark) {
+                        rejected_on = lines.at(start).0;
+                    }
+                } else {
+                    piece.foreign.push((Format::of(&found), lines.at(start).0));
+                }
             }
             Err(fault) => {
                 batch.back_to(mark);

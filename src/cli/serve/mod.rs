@@ -30,27 +30,26 @@ use crate::web;
 const PAGES_DRAIN: Duration = Duration::from_secs(1);
 
 /// Runs the server until it is told to stop.
-pub(super) fn run(args: &ServeArgs, printer: &mut Printer) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &ServeArgs, policy: Policy, printer: &mut Printer) -> anyhow::Result<Exit> {
     let settings = settings::resolve(&|name| args.get(name), &settings::environment)?;
     start_log()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the server's threads")?;
-    let result = runtime.block_on(serve(&settings, printer));
+    let result = runtime.block_on(serve(&settings, policy, printer));
     // What still runs then did not end in its time.
     runtime.shutdown_background();
     result
 }
 
-async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
+async fn serve(settings: &Settings, policy: Policy, printer: &Printer) -> anyhow::Result<Exit> {
     let sockets = Sockets::bind(settings).await?;
     let telemetry = Arc::new(Telemetry::new());
     let memory = Arc::new(Memory::with_ceilings(
         size(*settings.max_requests),
         size(*settings.max_kept_bytes),
     ));
-    let policy = Policy::default();
     let mut samples = 0;
     if !*settings.no_samples {
         samples = samples::load(&memory, &policy, UnixNanos(clock::unix_nanos()));
