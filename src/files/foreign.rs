@@ -152,10 +152,9 @@ impl Format {
         if found.keys.is_empty() {
             return Self::Nothing;
         }
-        let has = |key: &&str| found.keys.iter().any(|known| known == *key);
         KNOWN
             .iter()
-            .find(|known| known.keys.iter().any(|set| set.iter().all(has)))
+            .find(|known| has(found, known.keys))
             .map_or_else(
                 || Self::Keys(found.keys.iter().take(5).cloned().collect()),
                 Self::Named,
@@ -179,6 +178,12 @@ impl Format {
             Self::Text(start) => format!("not JSON (begins with `{start}`); {READS}"),
         }
     }
+}
+
+/// True when a document has all keys of one of these sets.
+pub(super) fn has(found: &Found, sets: &[&[&str]]) -> bool {
+    let has = |key: &&str| found.keys.iter().any(|known| known == *key);
+    sets.iter().any(|set| set.iter().all(has))
 }
 
 /// What a text is that cannot be JSON at all.

@@ -54,6 +54,31 @@ pub(crate) fn read<const N: usize>(text: &str, words: bool) -> Option<Id<N>> {
     }
 }
 
+/// Reads an id of a format whose ids are hex, and any text people put there: hex of up to `2 × N`
+/// digits (with or without `0x`) is padded with zeros on the left; whatever else is there gets
+/// bytes that are the same for the same text.
+pub(crate) fn hex_or_made<const N: usize>(text: &str) -> Id<N> {
+    let text = text.trim();
+    let bare = text
+        .strip_prefix("0x")
+        .or_else(|| text.strip_prefix("0X"))
+        .unwrap_or(text);
+    let digits = bare.as_bytes();
+    if digits.is_empty() {
+        return Id::Zero;
+    }
+    let known = if digits.len() <= 2 * N {
+        hex(digits)
+    } else {
+        None
+    };
+    match known {
+        Some(id) if id == [0; N] => Id::Zero,
+        Some(id) => Id::Known(id),
+        None => Id::Made(hash(text.as_bytes())),
+    }
+}
+
 /// Bytes from base64 of either alphabet, padded or not.
 pub(crate) fn base64(text: &[u8]) -> Option<Vec<u8>> {
     STANDARD
@@ -156,6 +181,31 @@ mod tests {
         for text in ["", "0", "0000000000000000", "AAAAAAAAAAA="] {
             assert_eq!(span(text), Some(Id::Zero), "{text}");
         }
+    }
+
+    #[test]
+    fn where_ids_are_hex_any_other_text_is_made_one_the_same_each_time() {
+        let id = hex_or_made::<8>;
+        for text in ["85ac082", "0x85ac082", " 0000000085AC082 ", "0X85aC082"] {
+            assert_eq!(id(text), known("00000000085ac082").unwrap(), "{text}");
+        }
+        for text in ["", "0", "0x", "0x0000000000000000", "  "] {
+            assert_eq!(id(text), Id::Zero, "{text}");
+        }
+        for text in [
+            "efe9cb8857f68c8g",
+            "zzz",
+            "two words",
+            "00000000000000001",
+            "é",
+        ] {
+            assert!(
+                matches!(id(text), Id::Made(made) if made != [0; 8]),
+                "{text}"
+            );
+            assert_eq!(id(text), id(text));
+        }
+        assert_ne!(id("zzz"), id("zzy"));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! panics, recurses past [`Limits::max_depth`] or inflates past a cap.
 
 mod batch;
-mod ids;
+pub(crate) mod ids;
 pub mod inflate;
 pub(crate) mod json;
 mod proto;

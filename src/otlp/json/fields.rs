@@ -6,10 +6,10 @@ use super::reader::{Read, Reader, Scalar, Shape};
 use crate::model::Text;
 
 /// A field that was read: `Err` when it holds what it cannot hold.
-pub(super) type Field<T> = Result<T, ()>;
+pub(crate) type Field<T> = Result<T, ()>;
 
 /// A text; a number or a boolean is taken as it is written.
-pub(super) fn text(reader: &mut Reader<'_>) -> Read<Field<Text>> {
+pub(crate) fn text(reader: &mut Reader<'_>) -> Read<Field<Text>> {
     Ok(match reader.scalar()? {
         Scalar::Null => Ok(Text::default()),
         Scalar::Str(Cow::Borrowed(text)) => Ok(Text::from(text)),
@@ -21,7 +21,7 @@ pub(super) fn text(reader: &mut Reader<'_>) -> Read<Field<Text>> {
 }
 
 /// Nanoseconds since the epoch; negative ones cannot be.
-pub(super) fn nanos(reader: &mut Reader<'_>) -> Read<Field<u64>> {
+pub(crate) fn nanos(reader: &mut Reader<'_>) -> Read<Field<u64>> {
     Ok(match reader.scalar()? {
         Scalar::Null => Ok(0),
         Scalar::Number(digits) => unsigned(digits).ok_or(()),
@@ -32,7 +32,7 @@ pub(super) fn nanos(reader: &mut Reader<'_>) -> Read<Field<u64>> {
 }
 
 /// A count or flags; whatever is no such number is 0: it says how much is missing, no more.
-pub(super) fn count(reader: &mut Reader<'_>) -> Read<u32> {
+pub(crate) fn count(reader: &mut Reader<'_>) -> Read<u32> {
     Ok(match reader.scalar()? {
         Scalar::Number(digits) => unsigned(digits),
         Scalar::Str(text) => unsigned(text.trim()),
@@ -44,7 +44,7 @@ pub(super) fn count(reader: &mut Reader<'_>) -> Read<u32> {
 
 /// An enum by number or by name; `names` gives the numbers of the names, upper case and without
 /// `prefix`.
-pub(super) fn choice(
+pub(crate) fn choice(
     reader: &mut Reader<'_>,
     prefix: &str,
     names: &[(&str, i32)],
@@ -75,7 +75,7 @@ fn named(text: &str, prefix: &str, names: &[(&str, i32)]) -> i32 {
 }
 
 /// Reads a list: nothing for null, and `Err` for what is no list.
-pub(super) fn list(
+pub(crate) fn list(
     reader: &mut Reader<'_>,
     item: impl FnMut(&mut Reader<'_>) -> Read<()>,
 ) -> Read<Field<()>> {
@@ -89,7 +89,7 @@ pub(super) fn list(
 }
 
 /// Reads an object's fields: nothing for null, and `Err` for what is no object.
-pub(super) fn object(
+pub(crate) fn object(
     reader: &mut Reader<'_>,
     field: impl FnMut(&mut Reader<'_>, &str) -> Read<()>,
 ) -> Read<Field<()>> {
@@ -103,7 +103,7 @@ pub(super) fn object(
 }
 
 /// A whole number from 0, also as `1.5e3`.
-pub(super) fn unsigned(digits: &str) -> Option<u64> {
+pub(crate) fn unsigned(digits: &str) -> Option<u64> {
     digits.parse().ok().or_else(|| {
         let float: f64 = digits.parse().ok()?;
         // 2^64 itself is no u64.
@@ -113,7 +113,7 @@ pub(super) fn unsigned(digits: &str) -> Option<u64> {
 }
 
 /// A whole number, also as `-1.5e3`.
-pub(super) fn signed(digits: &str) -> Option<i64> {
+pub(crate) fn signed(digits: &str) -> Option<i64> {
     digits.parse().ok().or_else(|| {
         let float: f64 = digits.parse().ok()?;
         let range = -9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0;

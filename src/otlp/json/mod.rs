@@ -7,7 +7,7 @@
 mod decode;
 mod document;
 mod encode;
-mod fields;
+pub(crate) mod fields;
 pub(crate) mod reader;
 mod records;
 mod span;
@@ -20,6 +20,7 @@ use reader::{Reader, Shape, Syntax};
 
 pub(crate) use document::{Found, document};
 pub use encode::traces_to_json;
+pub(crate) use span::Faults;
 
 /// Reads an `ExportTraceServiceRequest` or `TracesData` in OTLP/JSON.
 pub fn traces_from_json(bytes: &[u8], limits: &Limits) -> Result<Decoded, DecodeError> {

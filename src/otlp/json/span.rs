@@ -193,25 +193,25 @@ impl Draft {
 
 /// What is wrong with one span: the first thing counts.
 #[derive(Debug, Default)]
-pub(super) struct Faults {
-    pub(super) first: Option<(Reject, Text)>,
+pub(crate) struct Faults {
+    pub(crate) first: Option<(Reject, Text)>,
 }
 
 impl Faults {
-    pub(super) fn found(&mut self, why: Reject, key: &str) {
+    pub(crate) fn found(&mut self, why: Reject, key: &str) {
         if self.first.is_none() {
             self.first = Some((why, Text::from(key)));
         }
     }
 
-    pub(super) fn field<T: Default>(&mut self, field: Field<T>, key: &str) -> T {
+    pub(crate) fn field<T: Default>(&mut self, field: Field<T>, key: &str) -> T {
         field.unwrap_or_else(|()| {
             self.found(Reject::Field, key);
             T::default()
         })
     }
 
-    pub(super) fn take<T: Default>(&mut self, id: Option<T>, why: Reject, key: &str) -> T {
+    pub(crate) fn take<T: Default>(&mut self, id: Option<T>, why: Reject, key: &str) -> T {
         id.unwrap_or_else(|| {
             self.found(why, key);
             T::default()

@@ -1,0 +1,120 @@
+//! One span under way, whatever its format.
+
+use std::sync::Arc;
+
+use crate::model::{Attributes, Resource, Span, SpanId, Text, TraceId, Value};
+use crate::otlp::ids::{self, Id};
+use crate::otlp::json::Faults;
+use crate::otlp::{Batch, Reject};
+
+/// The attributes that keep ids which are no hex as they were written.
+const ORIGINAL_TRACE_ID: &str = "dwindle.original_trace_id";
+const ORIGINAL_SPAN_ID: &str = "dwindle.original_span_id";
+const ORIGINAL_PARENT_ID: &str = "dwindle.original_parent_id";
+
+/// A span under way: its reader fills `span`, ids go through here, and [`Draft::finish`] keeps or
+/// rejects it.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) span: Span,
+    faults: Faults,
+    /// Ids that are words, with the attribute that keeps them.
+    originals: Vec<(&'static str, Text)>,
+}
+
+impl Draft {
+    /// A span of which nothing is known yet.
+    pub(super) fn new(batch: &Batch<'_>) -> Self {
+        Self {
+            span: Span {
+                resource: batch.no_resource(),
+                scope: batch.no_scope(),
+                ..Span::default()
+            },
+            faults: Faults::default(),
+            originals: Vec::new(),
+        }
+    }
+
+    /// The trace's id as it is written: hex of any length, or a word that gets an id made for it.
+    pub(super) fn trace_id(&mut self, text: &str) {
+        self.span.trace_id = TraceId(self.id(text, ORIGINAL_TRACE_ID));
+    }
+
+    /// The span's own id, likewise.
+    pub(super) fn span_id(&mut self, text: &str) {
+        self.span.span_id = SpanId(self.id(text, ORIGINAL_SPAN_ID));
+    }
+
+    /// The parent's id, likewise; empty or zero is none.
+    pub(super) fn parent_id(&mut self, text: &str) {
+        let id = SpanId(self.id(text, ORIGINAL_PARENT_ID));
+        self.span.parent_id = (!id.is_zero()).then_some(id);
+    }
+
+    fn id<const N: usize>(&mut self, text: &str, original: &'static str) -> [u8; N] {
+        match ids::hex_or_made(text) {
+            Id::Zero => [0; N],
+            Id::Known(id) => id,
+            Id::Made(id) => {
+                self.originals.push((original, Text::from(text)));
+                id
+            }
+        }
+    }
+
+    /// The field `key` holds what it cannot hold: the span will be rejected.
+    pub(super) fn fault(&mut self, key: &str) {
+        self.faults.found(Reject::Field, key);
+    }
+
+    /// Adds an attribute.
+    pub(super) fn attribute(&mut self, key: impl Into<Text>, value: Value) {
+        self.span.attributes.0.push((key.into(), value));
+    }
+
+    /// Keeps the span, or rejects and counts it.
+    pub(super) fn finish(self, batch: &mut Batch<'_>) {
+        let Self {
+            mut span,
+            mut faults,
+            originals,
+        } = self;
+        if std::mem::take(&mut batch.too_deep) {
+            faults.found(Reject::TooDeep, "attributes");
+        }
+        if span.trace_id.is_zero() {
+            faults.found(Reject::ZeroTraceId, "trace id");
+        } else if span.span_id.is_zero() {
+            faults.found(Reject::ZeroSpanId, "span id");
+        }
+        if let Some((why, key)) = faults.first {
+            return batch.reject(why, || {
+                format!("span `{}`, `{key}`: {}", span.name, why.words())
+            });
+        }
+        batch.replaced_ids += u64::from(!originals.is_empty());
+        let originals = originals.into_iter();
+        span.attributes
+            .0
+            .extend(originals.map(|(key, text)| (Text::const_new(key), Value::Str(text))));
+        span.attributes.0.shrink_to_fit();
+        span.events.shrink_to_fit();
+        span.links.shrink_to_fit();
+        batch.spans.push(span);
+    }
+}
+
+/// The resource with these attributes, one for all spans that share `key`.
+pub(super) fn resource(
+    batch: &mut Batch<'_>,
+    key: &[u8],
+    attributes: impl FnOnce(&mut Batch<'_>) -> Attributes,
+) -> Arc<Resource> {
+    if let Some(known) = batch.resources.get(key) {
+        return known;
+    }
+    let resource = Arc::new(Resource::new(attributes(batch)));
+    batch.resources.put(key, Arc::clone(&resource));
+    resource
+}
