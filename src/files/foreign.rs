@@ -31,7 +31,6 @@ pub(super) struct Known {
 }
 
 const COLLECTOR: &str = "send it through an OpenTelemetry Collector with a `file` exporter";
-const JAEGER: &str = "fetch the trace from Jaeger's `/api/v3/traces/{id}`, which answers in OTLP";
 const SDK: &str = "use the SDK's OTLP exporter, or its OTLP/JSON file exporter";
 
 /// The first whose keys are there is it: those with the most telling keys stand first.
@@ -73,28 +72,6 @@ const KNOWN: &[Known] = &[
             &["traceId", "remoteEndpoint"],
             &["traceId", "binaryAnnotations"],
             &["traceId", "annotations", "endpoint"],
-        ],
-    },
-    Known {
-        name: "Jaeger's Elasticsearch documents",
-        advice: JAEGER,
-        keys: &[
-            &["traceID", "operationName", "startTimeMillis"],
-            &["traceID", "operationName", "process"],
-        ],
-    },
-    Known {
-        name: "Jaeger JSON",
-        advice: JAEGER,
-        keys: &[&["spanID", "operationName"]],
-    },
-    Known {
-        name: "Jaeger's protobuf types as JSON",
-        advice: JAEGER,
-        keys: &[
-            &["operationName", "spanId"],
-            &["operation_name", "span_id"],
-            &["process", "spans"],
         ],
     },
     Known {

@@ -79,6 +79,15 @@ pub(crate) fn hex_or_made<const N: usize>(text: &str) -> Id<N> {
     }
 }
 
+/// Reads an id of a format whose ids are base64 of `N` bytes; else as [`hex_or_made`].
+pub(crate) fn base64_or_made<const N: usize>(text: &str) -> Id<N> {
+    match base64_exact(text.trim().as_bytes()) {
+        Some(id) if id == [0; N] => Id::Zero,
+        Some(id) => Id::Known(id),
+        None => hex_or_made(text),
+    }
+}
+
 /// Bytes from base64 of either alphabet, padded or not.
 pub(crate) fn base64(text: &[u8]) -> Option<Vec<u8>> {
     STANDARD

@@ -226,10 +226,6 @@ fn what_is_no_otlp_is_called_by_its_name() {
         ("{}", "the JSON is empty"),
         ("[]\n", "the JSON is empty"),
         (
-            r#"{"data":[{"traceID":"1","spans":[{"spanID":"2","operationName":"x"}]}]}"#,
-            "Jaeger JSON",
-        ),
-        (
             r#"[{"traceId":"1","id":"2","localEndpoint":{"serviceName":"a"}}]"#,
             "Zipkin JSON",
         ),

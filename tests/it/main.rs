@@ -18,6 +18,7 @@ mod corpus;
 mod files;
 mod hostile;
 mod ingest;
+mod jaeger;
 mod listen;
 mod otlp;
 mod query;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::model::{Attributes, Resource, Span, SpanId, Text, TraceId, Value};
+use crate::model::{Attributes, Link, Resource, Span, SpanId, Text, TraceId, Value};
 use crate::otlp::ids::{self, Id};
 use crate::otlp::json::Faults;
+use crate::otlp::json::fields::Field;
 use crate::otlp::{Batch, Reject};
 
 /// The attributes that keep ids which are no hex as they were written.
@@ -17,6 +18,8 @@ const ORIGINAL_PARENT_ID: &str = "dwindle.original_parent_id";
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) span: Span,
+    /// True where ids are base64, and hex only if they are none.
+    pub(super) base64: bool,
     faults: Faults,
     /// Ids that are words, with the attribute that keeps them.
     originals: Vec<(&'static str, Text)>,
@@ -31,6 +34,7 @@ impl Draft {
                 scope: batch.no_scope(),
                 ..Span::default()
             },
+            base64: false,
             faults: Faults::default(),
             originals: Vec::new(),
         }
@@ -52,15 +56,50 @@ impl Draft {
         self.span.parent_id = (!id.is_zero()).then_some(id);
     }
 
-    fn id<const N: usize>(&mut self, text: &str, original: &'static str) -> [u8; N] {
-        match ids::hex_or_made(text) {
-            Id::Zero => [0; N],
-            Id::Known(id) => id,
-            Id::Made(id) => {
-                self.originals.push((original, Text::from(text)));
-                id
-            }
+    /// Names the span that a link goes to; an empty text leaves what is there.
+    pub(super) fn link(&self, link: &mut Link, trace: &str, span: &str) {
+        if !trace.is_empty() {
+            let (id, made) = self.read(trace);
+            link.trace_id = TraceId(id);
+            keep(
+                &mut link.attributes,
+                ORIGINAL_TRACE_ID,
+                made.then_some(trace),
+            );
         }
+        if !span.is_empty() {
+            let (id, made) = self.read(span);
+            link.span_id = SpanId(id);
+            keep(&mut link.attributes, ORIGINAL_SPAN_ID, made.then_some(span));
+        }
+    }
+
+    fn id<const N: usize>(&mut self, text: &str, original: &'static str) -> [u8; N] {
+        let (id, made) = self.read(text);
+        if made {
+            self.originals.push((original, Text::from(text)));
+        }
+        id
+    }
+
+    /// The id, zeros for none, and whether it is made.
+    fn read<const N: usize>(&self, text: &str) -> ([u8; N], bool) {
+        let id = if self.base64 {
+            ids::base64_or_made(text)
+        } else {
+            ids::hex_or_made(text)
+        };
+        match id {
+            Id::Zero => ([0; N], false),
+            Id::Known(id) => (id, false),
+            Id::Made(id) => (id, true),
+        }
+    }
+
+    /// The value of the field `key`; of one that holds what it cannot hold nothing, and the span
+    /// will be rejected.
+    pub(super) fn take<T: Default>(&mut self, field: Field<T>, key: &str) -> T {
+        self.faults.field(field, key)
     }
 
     /// The field `key` holds what it cannot hold: the span will be rejected.
@@ -79,6 +118,7 @@ impl Draft {
             mut span,
             mut faults,
             originals,
+            base64: _,
         } = self;
         if std::mem::take(&mut batch.too_deep) {
             faults.found(Reject::TooDeep, "attributes");
@@ -103,6 +143,11 @@ impl Draft {
         span.links.shrink_to_fit();
         batch.spans.push(span);
     }
+}
+
+fn keep(attributes: &mut Attributes, key: &'static str, text: Option<&str>) {
+    let pair = text.map(|text| (Text::const_new(key), Value::Str(Text::from(text))));
+    attributes.0.extend(pair);
 }
 
 /// The resource with these attributes, one for all spans that share `key`.

@@ -4,6 +4,7 @@
 //! reader that its keys name. What is wrong with one span costs that one ([`draft::Draft`]).
 
 mod draft;
+pub(crate) mod jaeger;
 mod plain;
 
 use super::foreign;
@@ -20,7 +21,10 @@ struct Known {
 }
 
 /// The first whose keys are there is it: those with the most telling keys stand first.
-const KNOWN: &[Known] = &[];
+const KNOWN: &[Known] = &[Known {
+    keys: jaeger::KEYS,
+    read: jaeger::read,
+}];
 
 /// Reads a whole JSON document in which no OTLP was found: its spans go to `batch`, what is wrong
 /// with one costs that one. False if the document is of no format that is known here; then

@@ -75,9 +75,9 @@ fn named(text: &str, prefix: &str, names: &[(&str, i32)]) -> i32 {
 }
 
 /// Reads a list: nothing for null, and `Err` for what is no list.
-pub(crate) fn list(
-    reader: &mut Reader<'_>,
-    item: impl FnMut(&mut Reader<'_>) -> Read<()>,
+pub(crate) fn list<'a>(
+    reader: &mut Reader<'a>,
+    item: impl FnMut(&mut Reader<'a>) -> Read<()>,
 ) -> Read<Field<()>> {
     match reader.shape()? {
         Shape::Array => reader.array(item).map(Ok),
@@ -89,9 +89,9 @@ pub(crate) fn list(
 }
 
 /// Reads an object's fields: nothing for null, and `Err` for what is no object.
-pub(crate) fn object(
-    reader: &mut Reader<'_>,
-    field: impl FnMut(&mut Reader<'_>, &str) -> Read<()>,
+pub(crate) fn object<'a>(
+    reader: &mut Reader<'a>,
+    field: impl FnMut(&mut Reader<'a>, &str) -> Read<()>,
 ) -> Read<Field<()>> {
     match reader.shape()? {
         Shape::Object => reader.object(field).map(Ok),

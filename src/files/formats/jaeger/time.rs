@@ -1,0 +1,140 @@
+//! Times: microseconds in the API, RFC 3339 and Go's durations in the protobuf types.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::files::formats::plain;
+use crate::model::{Nanos, UnixNanos};
+use crate::otlp::json::fields::{self, Field};
+use crate::otlp::json::reader::{Read, Reader, Scalar};
+
+/// How a time or a duration was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Time {
+    /// Not at all.
+    #[default]
+    None,
+    /// As a number.
+    Micros(i64),
+    /// As a text with units or a date.
+    Nanos(i64),
+}
+
+impl Time {
+    /// The instant; nothing is the epoch, and before it there are none.
+    pub(super) fn instant(self) -> Field<UnixNanos> {
+        match self {
+            Self::None => Ok(UnixNanos(0)),
+            Self::Micros(nanos) | Self::Nanos(nanos) => {
+                u64::try_from(nanos).map(UnixNanos).map_err(|_| ())
+            }
+        }
+    }
+
+    /// The duration of a span that began at `start`: where starts are dates, a number counts
+    /// nanoseconds (Go's `time.Duration`), else microseconds.
+    pub(super) fn length(self, start: Self) -> Nanos {
+        Nanos(match (self, start) {
+            (Self::None, _) => 0,
+            (Self::Micros(nanos), Self::Nanos(_)) => nanos / 1000,
+            (Self::Micros(nanos) | Self::Nanos(nanos), _) => nanos,
+        })
+    }
+}
+
+/// An instant: microseconds since the epoch, or RFC 3339.
+pub(super) fn instant(reader: &mut Reader<'_>) -> Read<Field<Time>> {
+    either(reader, |text| {
+        let time: Timestamp = text.parse().ok()?;
+        i64::try_from(time.as_nanosecond()).ok()
+    })
+}
+
+/// Milliseconds since the epoch.
+pub(super) fn millis(reader: &mut Reader<'_>) -> Read<Field<Time>> {
+    let millis = fields::nanos(reader)?;
+    Ok(millis.and_then(|millis| {
+        let nanos = i64::try_from(millis)
+            .ok()
+            .and_then(|ms| ms.checked_mul(1_000_000));
+        nanos.map(Time::Micros).ok_or(())
+    }))
+}
+
+/// A duration: microseconds, or Go's `4.2s`.
+pub(super) fn duration(reader: &mut Reader<'_>) -> Read<Field<Time>> {
+    either(reader, |text| {
+        let duration: SignedDuration = text.parse().ok()?;
+        i64::try_from(duration.as_nanos()).ok()
+    })
+}
+
+/// A number of microseconds, or a text that is none and that `worded` reads.
+fn either(reader: &mut Reader<'_>, worded: impl Fn(&str) -> Option<i64>) -> Read<Field<Time>> {
+    let mut look = reader.clone();
+    if let Scalar::Str(text) = look.scalar()? {
+        let text = text.trim();
+        if text.parse::<f64>().is_err() && !text.is_empty() {
+            reader.skip()?;
+            return Ok(worded(text).map(Time::Nanos).ok_or(()));
+        }
+    }
+    let micros = plain::micros(reader)?;
+    Ok(micros.map(|micros| micros.map_or(Time::None, Time::Micros)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_microseconds_or_dates() {
+        let read = |json| instant(&mut Reader::new(json)).unwrap();
+        let time = Ok(Time::Nanos(1_485_467_191_639_875_139));
+        assert_eq!(read(r#""2017-01-26T16:46:31.639875139-05:00""#), time);
+        assert_eq!(read(r#""2017-01-26T21:46:31.639875139Z""#), time);
+        let time = Ok(Time::Micros(1_485_467_191_639_875_000));
+        assert_eq!(read("1485467191639875"), time);
+        assert_eq!(read(r#""1485467191639875""#), time);
+        assert_eq!(read("null"), Ok(Time::None));
+        assert_eq!(read(r#""yesterday""#), Err(()));
+        assert_eq!(
+            read(r#""1969-12-31T00:00:00Z""#).unwrap().instant(),
+            Err(())
+        );
+        let read = |json| millis(&mut Reader::new(json)).unwrap();
+        assert_eq!(
+            read("1485467191639"),
+            Ok(Time::Micros(1_485_467_191_639_000_000))
+        );
+        assert_eq!(read("18446744073709551615"), Err(()));
+    }
+
+    #[test]
+    fn durations_are_microseconds_or_gos() {
+        let read = |json| duration(&mut Reader::new(json)).unwrap();
+        for (json, nanos) in [
+            (r#""5000ns""#, 5000),
+            (r#""4.2s""#, 4_200_000_000),
+            (r#""22.938ms""#, 22_938_000),
+            (r#""1m0.5s""#, 60_500_000_000),
+            (r#""1h2m3s""#, 3_723_000_000_000),
+            ("\"7µs\"", 7000),
+            (r#""0s""#, 0),
+            (r#""-5ms""#, -5_000_000),
+        ] {
+            assert_eq!(read(json), Ok(Time::Nanos(nanos)), "{json}");
+        }
+        assert_eq!(read("5"), Ok(Time::Micros(5000)));
+        assert_eq!(read(r#""5""#), Ok(Time::Micros(5000)));
+        assert_eq!(read(r#""long""#), Err(()));
+    }
+
+    #[test]
+    fn a_number_beside_a_date_counts_nanoseconds() {
+        let length = |time: Time, start| time.length(start).0;
+        let number = Time::Micros(22_938_000_000);
+        assert_eq!(length(number, Time::Nanos(1)), 22_938_000);
+        assert_eq!(length(number, Time::Micros(1)), 22_938_000_000);
+        assert_eq!(length(Time::Nanos(5), Time::Micros(1)), 5);
+    }
+}
