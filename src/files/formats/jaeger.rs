@@ -10,7 +10,7 @@
 //!
 //! API v3 answers in OTLP and needs nothing of this. How fields map is OpenTelemetry's own
 //! translation (specification, "Jaeger exporter", and the Collector's `translator/jaeger`), with
-//! one exception: a FOLLOWS_FROM reference is a link and never a parent, also where it is the only
+//! one exception: a `FOLLOWS_FROM` reference is a link and never a parent, also where it is the only
 //! reference, because the span before does not wait for this one.
 
 mod span;
@@ -135,14 +135,14 @@ struct Around<'a> {
 }
 
 fn list(reader: &mut Reader<'_>, batch: &mut Batch<'_>, around: &Around<'_>) -> Read<()> {
-    reader.array(|reader| match reader.shape()? {
-        Shape::Object => span::read(reader, batch, around),
-        _ => {
-            if reader.scalar()? != Scalar::Null {
-                batch.reject(Reject::Field, || "a span that is no object".to_owned());
-            }
-            Ok(())
+    reader.array(|reader| {
+        if reader.shape()? == Shape::Object {
+            return span::read(reader, batch, around);
         }
+        if reader.scalar()? != Scalar::Null {
+            batch.reject(Reject::Field, || "a span that is no object".to_owned());
+        }
+        Ok(())
     })
 }
 

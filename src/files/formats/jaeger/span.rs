@@ -16,7 +16,7 @@ use crate::otlp::json::reader::{Read, Reader, Scalar};
 
 /// Where Jaeger keeps what it has to say about a span, as it names it in OTLP.
 pub(crate) const WARNINGS: &str = "@jaeger@warnings";
-/// What a link was, where it was no FOLLOWS_FROM.
+/// What a link was, where it was no `FOLLOWS_FROM`.
 pub(crate) const REF_TYPE: &str = "opentracing.ref_type";
 
 /// Reads one span and keeps it, or rejects it.
@@ -187,7 +187,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Parent and links. The parent is who `parentSpanID` names, else the first CHILD_OF reference
+/// Parent and links. The parent is who `parentSpanID` names, else the first `CHILD_OF` reference
 /// into the same trace; a span is no parent of itself. All other references are links.
 fn relatives(references: &[Reference<'_>], parent: Option<&str>, draft: &mut Draft) {
     let mut links = Vec::with_capacity(references.len());
