@@ -21,6 +21,7 @@ mod hops;
 mod known;
 mod names;
 mod path;
+mod patterns;
 mod policy;
 mod request;
 mod retries;
@@ -28,7 +29,8 @@ mod timing;
 mod tree;
 mod verdict;
 
-pub use policy::{Policy, Typical, TypicalTime};
+pub use patterns::{Pattern, PatternError, Patterns};
+pub use policy::{Policy, Share, Thresholds, Typical, TypicalTime};
 
 use crate::model::{Analysis, Nanos, Trace};
 

@@ -49,7 +49,9 @@ fn group(request: &Request, rule: Rule, findings: &[&Finding]) -> Group {
     let (place, names_only) = place(request, rule, findings);
     Group {
         rule,
-        severity: rule.severity(),
+        severity: findings
+            .first()
+            .map_or_else(|| rule.severity(), |finding| finding.severity),
         count: findings
             .iter()
             .map(|finding| finding.evidence.count.max(1))

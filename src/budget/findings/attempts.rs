@@ -4,12 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::model::{Nanos, Rule, Text};
 
-use super::super::TOLERANCE;
 use super::super::hops::{AttemptId, HopId};
 use super::super::retries::Group;
-use super::super::tolerance;
-use super::work::RAN_ON;
-use super::{Cases, given, known_left};
+use super::{Cases, ROUNDED, given, known_left};
 
 /// Every rule about attempts.
 pub(super) fn of_request(cases: &mut Cases<'_>, members: &[HopId]) {
@@ -43,7 +40,7 @@ fn doomed_retry(cases: &mut Cases<'_>, id: AttemptId) {
     };
     let key = (known.service(attempt.hop).clone(), attempt.to.clone());
     let typical = known.typical.calls.get(&key).map(|typical| typical.median);
-    let needed = typical.unwrap_or(TOLERANCE);
+    let needed = typical.unwrap_or(cases.thresholds().doomed_retry);
     let doomed = left < needed || typical.is_none() && left == needed;
     if doomed {
         let mut times = vec![("left_ms", left)];
@@ -68,7 +65,7 @@ fn retry_reset(cases: &mut Cases<'_>, group: &Group) {
             continue;
         };
         let Some(again) = given(call) else { continue };
-        if again + Nanos::from_millis(1) >= first && again - left > tolerance(left) {
+        if again + ROUNDED >= first && again - left > cases.thresholds().tolerance(left) {
             let times = [("timeout_ms", again), ("left_ms", left)];
             cases.at_call(Rule::RetryReset, id, again - left, &times);
         }
@@ -99,7 +96,7 @@ fn hedge_not_cancelled(cases: &mut Cases<'_>, group: &Group) {
             .map(|&callee| known.timing.hops[callee].end)
             .max();
         let ran_on = end.unwrap_or(call.end).max(call.end) - won;
-        if ran_on > RAN_ON {
+        if ran_on > cases.thresholds().hedge_not_cancelled {
             cases.at_call(
                 Rule::HedgeNotCancelled,
                 id,

@@ -4,8 +4,8 @@ use crate::model::{Attributes, CallKind, How, Kind, Nanos, Rule, Value};
 
 use super::super::hops::{AttemptId, HopId};
 use super::super::timing::attempts_of;
-use super::super::{TOLERANCE, evidence, tolerance, verdict};
-use super::{Cases, given, known_left, work};
+use super::super::{TOLERANCE, evidence, verdict};
+use super::{Cases, ROUNDED, given, known_left, work};
 
 /// Every rule about one call.
 pub(super) fn of_call(cases: &mut Cases<'_>, root: HopId, id: AttemptId) {
@@ -51,7 +51,8 @@ fn budget_reset(cases: &mut Cases<'_>, id: AttemptId) {
     let own = known.timing.hops[attempt.hop].own_known;
     let left = own.map_or(effective, |deadline| deadline - call.start);
     let sent = call.sent.as_ref().map(|sent| sent.time);
-    let over = |told: Nanos| told - left > tolerance(left);
+    let slack = cases.thresholds().tolerance(left);
+    let over = |told: Nanos| told - left > slack;
     for &callee in &attempt.callees {
         let time = &known.timing.hops[callee];
         let observed = time.told.filter(|_| time.source.how == How::Observed);
@@ -90,7 +91,7 @@ fn inverted_timeout(cases: &mut Cases<'_>, id: AttemptId) {
     let Some(left) = known_left(known, attempt.hop, call.start) else {
         return;
     };
-    if timeout - left > tolerance(left) {
+    if timeout - left > cases.thresholds().tolerance(left) {
         let times = [("timeout_ms", timeout), ("left_ms", left)];
         cases.at_call(Rule::InvertedTimeout, id, timeout - left, &times);
     }
@@ -104,7 +105,7 @@ fn no_reserve(cases: &mut Cases<'_>, id: AttemptId) {
     let Some(left) = known_left(known, attempt.hop, call.start) else {
         return;
     };
-    let everything = given(call).is_some_and(|given| given + Nanos::from_millis(1) >= left);
+    let everything = given(call).is_some_and(|given| given + ROUNDED >= left);
     let in_time = call.end <= call.start + left + TOLERANCE;
     let last = hop.last_call_end.is_none_or(|last| last <= call.end);
     let after = hop.end - call.end;
@@ -137,7 +138,7 @@ fn noncritical_full_budget(cases: &mut Cases<'_>, id: AttemptId) {
         return;
     };
     let Some(given) = given(call) else { return };
-    if survived && failed && !retried && given + Nanos::from_millis(1) >= left {
+    if survived && failed && !retried && given + ROUNDED >= left {
         let took = call.end - call.start;
         let times = [("given_ms", given), ("left_ms", left), ("took_ms", took)];
         cases.at_call(Rule::NoncriticalFullBudget, id, took, &times);

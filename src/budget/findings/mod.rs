@@ -17,7 +17,11 @@ use crate::model::{Evidence, Finding, Nanos, Rule, Text};
 
 use super::hops::{AttemptId, HopId};
 use super::known::Known;
+use super::policy::{Policy, Thresholds};
 use super::timing::{CallTime, attempts_of};
+
+/// Two times that are one but for rounding to a millisecond.
+const ROUNDED: Nanos = Nanos::from_millis(1);
 
 /// One case of a rule.
 #[derive(Debug, Clone)]
@@ -40,7 +44,12 @@ struct Cases<'a> {
     found: Vec<Case>,
 }
 
-impl Cases<'_> {
+impl<'a> Cases<'a> {
+    /// From when on findings are raised.
+    fn thresholds(&self) -> &'a Thresholds {
+        &self.known.policy.thresholds
+    }
+
     /// A case at a hop itself.
     fn at_hop(&mut self, rule: Rule, hop: HopId, weight: Nanos, times: &[(&'static str, Nanos)]) {
         self.push(rule, hop, None, weight, times, vec![]);
@@ -130,7 +139,7 @@ pub(super) fn of_request(
     }
     attempts::of_request(&mut cases, members);
     hosts::of_request(&mut cases, members);
-    group(cases.found, shown)
+    group(known.policy, cases.found, shown)
 }
 
 /// The cases of one finding, folded.
@@ -141,10 +150,11 @@ struct Folded {
     worst: Case,
 }
 
-fn group(cases: Vec<Case>, shown: &BTreeMap<HopId, usize>) -> Vec<Finding> {
+fn group(policy: &Policy, cases: Vec<Case>, shown: &BTreeMap<HopId, usize>) -> Vec<Finding> {
     let place = |case: &Case| shown.get(&case.hop).copied().unwrap_or(0);
     let mut groups: BTreeMap<(Rule, Text, Option<Text>), Folded> = BTreeMap::new();
-    for case in cases {
+    let wanted = |case: &Case| !policy.disabled.contains(&case.rule);
+    for case in cases.into_iter().filter(wanted) {
         let (key, at) = (
             (case.rule, case.service.clone(), case.to.clone()),
             place(&case),
@@ -168,12 +178,15 @@ fn group(cases: Vec<Case>, shown: &BTreeMap<HopId, usize>) -> Vec<Finding> {
     }
     let mut groups: Vec<Folded> = groups.into_values().collect();
     // They come by rule, service and callee; equal first hops keep that order.
-    groups.sort_by_key(|folded| (folded.worst.rule, folded.first));
+    groups.sort_by_key(|folded| {
+        let rule = folded.worst.rule;
+        (policy.severity(rule), rule, folded.first)
+    });
     groups
         .into_iter()
         .map(|Folded { count, worst, .. }| Finding {
             rule: worst.rule,
-            severity: worst.rule.severity(),
+            severity: policy.severity(worst.rule),
             hop: place(&worst),
             message: words::message(&worst),
             hint: words::hint(worst.rule).to_owned(),

@@ -28,14 +28,16 @@ fn bad_deadline_value(cases: &mut Cases<'_>, id: HopId) {
     }
 }
 
-/// What the hop says of its own time against its time less its calls: max(5 ms, 10 %) apart.
+/// What the hop says of its own time against its time less its calls.
 fn accounting_mismatch(cases: &mut Cases<'_>, id: HopId) {
     let known = cases.known;
     let reported = known.hops.reported_local(known.forest, id);
     let Some(reported) = reported else { return };
     let computed = local_time(known.forest, known.hops, known.timing, id);
     let apart = (reported - computed).abs();
-    if apart > Nanos::from_millis(5).max(computed.scaled(1, 10)) {
+    let thresholds = cases.thresholds();
+    let share = thresholds.accounting_mismatch_share.of(computed);
+    if apart > thresholds.accounting_mismatch.max(share) {
         let times = [("reported_ms", reported), ("computed_ms", computed)];
         cases.at_hop(Rule::AccountingMismatch, id, apart, &times);
     }

@@ -3,13 +3,8 @@
 use crate::model::{CallKind, How, Kind, Nanos, Rule, Verdict};
 
 use super::super::hops::{AttemptId, HopId};
-use super::super::{conventions::Field, near, tolerance, verdict};
+use super::super::{conventions::Field, verdict};
 use super::{Cases, known_left};
-
-/// A callee that runs on for longer after its call ended did not hear of it.
-pub(super) const RAN_ON: Nanos = Nanos::from_millis(50);
-/// Work after the deadline counts from here, or from 1 % of the budget.
-const AFTER_DEADLINE: Nanos = Nanos::from_millis(10);
 
 /// Every rule about one hop's work.
 pub(super) fn of_hop(cases: &mut Cases<'_>, root: HopId, id: HopId) {
@@ -21,11 +16,13 @@ pub(super) fn of_hop(cases: &mut Cases<'_>, root: HopId, id: HopId) {
     async_inherits_deadline(cases, id);
 }
 
-/// From when on work after the deadline is worth telling: max(10 ms, 1 % of the budget).
+/// From when on work after the deadline is worth telling.
 fn threshold(cases: &Cases<'_>, root: HopId, id: HopId) -> Nanos {
     let told = |hop: HopId| cases.known.timing.hops[hop].told;
     let budget = told(root).or(told(id)).unwrap_or(Nanos::ZERO);
-    AFTER_DEADLINE.max(budget.scaled(1, 100))
+    let thresholds = cases.thresholds();
+    let share = thresholds.worked_after_deadline_share.of(budget);
+    thresholds.worked_after_deadline.max(share)
 }
 
 fn worked_after_deadline(cases: &mut Cases<'_>, root: HopId, id: HopId) {
@@ -64,7 +61,7 @@ fn ran_expired(cases: &mut Cases<'_>, id: HopId) {
     let Some(left) = known_left(known, id, time.start) else {
         return;
     };
-    if expired && ran > AFTER_DEADLINE {
+    if expired && ran > cases.thresholds().started_expired {
         let min_useful = verdict::min_useful(known.forest, known.hops, known.policy, id);
         let times = [
             ("left_ms", left),
@@ -88,7 +85,7 @@ fn cancel_not_propagated(cases: &mut Cases<'_>, id: HopId) {
         return;
     }
     let ran_on = known.timing.hops[id].end - known.timing.calls[via].inner.1;
-    if ran_on > RAN_ON {
+    if ran_on > cases.thresholds().cancel_not_propagated {
         cases.at_hop(
             Rule::CancelNotPropagated,
             id,
@@ -134,7 +131,7 @@ fn queued(cases: &mut Cases<'_>, id: HopId) {
     else {
         return;
     };
-    if waited > budget.scaled(1, 5) {
+    if waited > cases.thresholds().queued.of(budget) {
         let times = [("queue_ms", waited), ("budget_ms", budget)];
         cases.at_hop(Rule::Queued, id, waited, &times);
     }
@@ -158,7 +155,8 @@ fn starved_or_over_provisioned(cases: &mut Cases<'_>, id: HopId) {
     let chosen = time
         .told
         .filter(|_| matches!(time.source.how, How::Observed | How::Sent | How::Configured));
-    if let Some(budget) = chosen.filter(|budget| *budget > typical.scaled(10, 1)) {
+    let most = typical.scaled(i64::from(cases.thresholds().over_provisioned), 1);
+    if let Some(budget) = chosen.filter(|budget| *budget > most) {
         let times = [("budget_ms", budget), ("typical_ms", typical)];
         cases.at_hop(Rule::OverProvisioned, id, budget, &times);
     }
@@ -171,6 +169,7 @@ fn async_inherits_deadline(cases: &mut Cases<'_>, id: HopId) {
     let Some(told) = time.told.filter(|_| time.source.how == How::Observed) else {
         return;
     };
+    let tolerance = |left| cases.thresholds().tolerance(left);
     let handed = hop.handed_from.zip(known.forest.nodes[hop.entry].parent);
     let found = handed
         .into_iter()
@@ -179,7 +178,7 @@ fn async_inherits_deadline(cases: &mut Cases<'_>, id: HopId) {
             let deadline = known.timing.hops[from].known?;
             // What the producer had left when it handed over: at the span that did.
             let at = known.forest.nodes[node].start + known.clocks.offsets[from];
-            let relative = near(told, deadline - at);
+            let relative = (told - (deadline - at)).abs() <= tolerance(deadline - at);
             let absolute = time
                 .own
                 .is_some_and(|own| (own - deadline).abs() <= tolerance(told));
