@@ -24,7 +24,7 @@
 //! - [`receive`]: OTLP over gRPC and HTTP. *Validation happens once, at the edge.*
 //! - [`query`]: every number that anyone sees is made here.
 //! - [`report`]: how a number looks: tables, JSON, CSV, SVG, terminal. *No arithmetic on spans.*
-//! - [`settings`]: flag over environment over default, resolved once.
+//! - [`settings`]: flag over environment over `dwindle.toml` over default, resolved once.
 //! - [`telemetry`]: counters and the clock.
 //! - [`web`], [`cli`]: routes and templates; arguments and exit codes.
 

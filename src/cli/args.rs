@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use super::config::ConfigArgs;
 use super::serve::ServeArgs;
+use super::shell::{CompletionsArgs, ManArgs};
 
 /// Shows where a request's time budget went, hop by hop, and which hop used it up.
 #[derive(Debug, Parser)]
@@ -22,6 +24,15 @@ pub struct Args {
     /// How the output looks.
     #[command(flatten)]
     pub look: LookArgs,
+    /// Read this configuration file [default: the variable `DWINDLE_CONFIG`, `./dwindle.toml`, or
+    /// `~/.config/dwindle/dwindle.toml`, if there is one]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        help_heading = "Configuration"
+    )]
+    pub config: Option<PathBuf>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -62,6 +73,12 @@ pub enum Command {
     Trace(TraceArgs),
     /// List the requests in trace files, a line each
     Traces(TracesArgs),
+    /// Show or check the configuration, or print an example of it
+    Config(ConfigArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one for each command
+    Man(ManArgs),
 }
 
 /// What a command over files reads.

@@ -6,7 +6,6 @@ use super::{Exit, InputArgs, Setup};
 use crate::budget::analyse;
 use crate::files::{self, Input};
 use crate::model::{Analysis, Trace, TraceId, UnixNanos};
-use crate::otlp::Limits;
 
 /// Candidates of an ambiguous id that are named.
 const SHOWN_CANDIDATES: usize = 10;
@@ -22,14 +21,14 @@ pub(super) struct Read {
 }
 
 /// Reads the files. What could not be read is said on stderr, what can is kept.
-pub(super) fn read(args: &InputArgs, printer: &Printer) -> anyhow::Result<Read> {
+pub(super) fn read(args: &InputArgs, setup: &Setup, printer: &Printer) -> anyhow::Result<Read> {
     let inputs: Vec<Input> = args.files.iter().map(Input::from_argument).collect();
     let stdin = inputs.iter().filter(|input| **input == Input::Stdin);
     if stdin.count() > 1 {
         anyhow::bail!("`-` is given more than once; standard input can be read only once");
     }
     let mut progress = Progress::new(printer.is_watched());
-    let loaded = files::load(&inputs, &Limits::default(), &mut |done, total| {
+    let loaded = files::load(&inputs, &setup.limits, &mut |done, total| {
         progress.read(done, total);
     });
     progress.analyse(loaded.traces.len());
@@ -82,7 +81,7 @@ pub(super) fn analysed<T: Send>(
         traces,
         exit,
         progress,
-    } = read(args, printer)?;
+    } = read(args, setup, printer)?;
     let work = |trace: Trace| work(&trace, &analyse(&trace, &setup.policy, &setup.typical));
     let results = files::each(traces, work).into_iter().flatten().collect();
     progress.done();

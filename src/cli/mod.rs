@@ -5,10 +5,12 @@
 //! all that it was asked.
 
 mod args;
+mod config;
 mod input;
 mod printer;
 mod progress;
 mod serve;
+mod shell;
 mod trace;
 mod traces;
 
@@ -19,10 +21,14 @@ use clap::Parser as _;
 pub use args::{
     Args, Color, Command, InputArgs, ListFormat, LookArgs, TraceArgs, TraceFormat, TracesArgs,
 };
+pub use config::ConfigArgs;
 pub use printer::Printer;
 pub use serve::ServeArgs;
+pub use shell::{CompletionsArgs, ManArgs};
 
 use crate::budget::{Policy, Typical};
+use crate::otlp::Limits;
+use crate::settings::{self, Settings};
 use printer::PrintError;
 
 /// How a command that ran to its end went.
@@ -41,6 +47,23 @@ struct Setup {
     policy: Policy,
     /// Median times, where they are known.
     typical: Typical,
+    /// What reading a file may cost.
+    limits: Limits,
+}
+
+impl Setup {
+    fn of(settings: &Settings) -> Self {
+        let files = &settings.values.files;
+        Self {
+            policy: settings.policy.clone(),
+            typical: Typical::default(),
+            limits: Limits {
+                max_document_bytes: size(*files.max_document_bytes),
+                max_inflated_bytes: *files.max_inflated_bytes,
+                ..Limits::default()
+            },
+        }
+    }
 }
 
 /// Runs the command that was typed.
@@ -54,12 +77,7 @@ pub fn main() -> ExitCode {
         }
     };
     let mut printer = Printer::new(args.look);
-    let setup = Setup::default();
-    let result = match &args.command {
-        Command::Serve(args) => serve::run(args, setup.policy, &mut printer),
-        Command::Trace(args) => trace::run(args, &setup, &mut printer),
-        Command::Traces(args) => traces::run(args, &setup, &mut printer),
-    };
+    let result = run(&args, &mut printer);
     let result = result.and_then(|exit| {
         printer.finish()?;
         Ok(exit)
@@ -77,6 +95,26 @@ pub fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn run(args: &Args, printer: &mut Printer) -> anyhow::Result<Exit> {
+    let named = args.config.as_deref();
+    let setup = || -> anyhow::Result<Setup> {
+        let settings = settings::load(named, &|_| None, &settings::environment)?;
+        Ok(Setup::of(&settings))
+    };
+    match &args.command {
+        Command::Serve(args) => serve::run(args, named, printer),
+        Command::Trace(args) => trace::run(args, &setup()?, printer),
+        Command::Traces(args) => traces::run(args, &setup()?, printer),
+        Command::Config(args) => config::run(args, named, printer),
+        Command::Completions(args) => shell::completions(args, printer),
+        Command::Man(args) => shell::man(args, printer),
+    }
+}
+
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 fn is_closed(error: &anyhow::Error) -> bool {

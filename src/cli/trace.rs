@@ -15,7 +15,7 @@ pub(super) fn run(args: &TraceArgs, setup: &Setup, printer: &mut Printer) -> any
         traces,
         exit,
         progress,
-    } = input::read(&args.input, printer)?;
+    } = input::read(&args.input, setup, printer)?;
     progress.done();
     let look = printer.look();
     let texts = |trace: Trace| -> Vec<String> {

@@ -27,6 +27,7 @@ mod receive;
 mod samples;
 mod semantics;
 mod serve;
+mod settings;
 mod spans;
 mod store;
 mod web;

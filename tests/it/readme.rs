@@ -8,9 +8,17 @@ use crate::support;
 
 #[test]
 fn every_command_and_flag_of_the_readme_exists() {
-    let helps: Vec<(&str, String)> = ["", "serve", "trace", "traces"]
-        .map(|command| (command, help(command)))
-        .into();
+    let helps: Vec<(&str, String)> = [
+        "",
+        "serve",
+        "trace",
+        "traces",
+        "config",
+        "completions",
+        "man",
+    ]
+    .map(|command| (command, help(command)))
+    .into();
     let any = |flag: &str| helps.iter().any(|(_, help)| has(help, flag));
     for code in codes() {
         // The command starts the code or follows `cargo run … --`; everything else names flags.
@@ -63,6 +71,18 @@ fn every_transcript_of_the_readme_is_what_is_printed() {
     assert!(transcripts > 0, "no transcript is left to check");
     if current != readme && std::env::var_os("UPDATE_README").is_some() {
         std::fs::write(support::root().join("README.md"), current).unwrap();
+    }
+}
+
+#[test]
+fn the_configuration_in_the_readme_is_valid() {
+    let readme = readme();
+    let blocks = blocks(&readme, "toml");
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        let settings =
+            dwindle::settings::resolve(Some(("README.md", block)), &|_| None, &|_| None).unwrap();
+        assert!(!settings.entries.is_empty());
     }
 }
 

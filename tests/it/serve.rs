@@ -6,7 +6,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use dwindle::otlp::{traces_to_json, traces_to_proto};
-use dwindle::settings::{DEFAULTS, flag_name};
+use dwindle::settings::DEFINITIONS;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
 use prost::Message as _;
 use tonic::codec::CompressionEncoding;
@@ -250,33 +250,56 @@ fn a_setting_that_makes_no_sense_is_refused_by_name() {
 }
 
 #[test]
-fn every_setting_has_a_flag_of_its_name_and_its_help_tells_the_default() {
+fn every_setting_of_the_server_has_a_flag_and_its_help_tells_the_default() {
     let help = String::from_utf8(support::run(&["serve", "--help"]).stdout).unwrap();
-    let asked = std::cell::RefCell::new(Vec::new());
-    let flag = |name: &str| {
-        asked.borrow_mut().push(name.to_owned());
-        None
-    };
-    dwindle::settings::resolve(&flag, &|_| None).unwrap();
-    let named: Vec<&str> = DEFAULTS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(*asked.borrow(), named);
-    for (name, default) in DEFAULTS {
-        let flag = flag_name(name);
+    let mut flags = 0;
+    for definition in DEFINITIONS.iter().filter(|definition| definition.is_flag()) {
+        let flag = format!("--{}", definition.flag());
         let about = help
             .split_once(&format!("{flag} "))
             .or(help.split_once(&format!("{flag}\n")));
         let (_, about) = about.unwrap_or_else(|| panic!("{flag} is not in the help"));
-        if *name == "no_samples" {
+        if definition.key == "no_samples" {
             continue;
         }
+        flags += 1;
         let about = about.split("      --").next().unwrap();
-        let default = if default.is_empty() { "none" } else { default };
+        let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
+        let default = match definition.default {
+            "" => "none",
+            default => default,
+        };
         assert!(
             about.contains(&format!("[default: {default}]")),
             "{flag}: {about}"
         );
-        let output = support::run(&["serve", &flag, "\u{1}"]);
+        let output = support::run(&["serve", &flag, "\u{1},="]);
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.starts_with(&format!("error: {flag}: ")), "{said}");
     }
+    assert_eq!(flags, 19);
+}
+
+#[test]
+fn the_server_takes_its_settings_and_its_policy_from_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dwindle.toml");
+    let name = file.to_str().unwrap();
+    let text = "[serve]\nno_samples = true\n[[route]]\nservice = \"shop\"\nslo = \"250ms\"\n";
+    std::fs::write(&file, text).unwrap();
+    let server = Server::start(&["--config", name]);
+    assert_eq!(server.requests().len(), 0);
+    let proto = traces_to_proto(&[span(1, 1, None)]).encode_to_vec();
+    server.export("application/x-protobuf", &proto);
+    let requests = server.trace(&trace_id(1).to_string());
+    assert_eq!(requests[0]["budget_ms"], 250.0);
+    assert_eq!(requests[0]["budget_source"]["how"], "configured");
+    drop(server);
+
+    std::fs::write(&file, "[serve]\nhttp_addr = \"4318\"\n").unwrap();
+    let output = support::run(&["serve", "--config", name]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    let wanted = format!("error: {name}:2:13: `http_addr`: `4318` is not");
+    assert!(said.starts_with(&wanted), "{said}");
 }

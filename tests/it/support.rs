@@ -45,6 +45,8 @@ pub(crate) fn dwindle() -> Command {
         .env_remove("LC_ALL")
         .env_remove("LC_CTYPE")
         .env_remove("LANG")
+        // No configuration of whoever runs the tests.
+        .env("XDG_CONFIG_HOME", root().join("tests/no-configuration"))
         .stdin(std::process::Stdio::null());
     command
 }

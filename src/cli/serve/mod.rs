@@ -4,6 +4,7 @@ mod args;
 mod samples;
 mod signals;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,13 +16,12 @@ use tokio::task::JoinHandle;
 pub use args::ServeArgs;
 
 use self::signals::Signals;
-use super::{Exit, Printer};
-use crate::budget::Policy;
+use super::{Exit, Printer, size};
 use crate::ingest::{self, Ingest};
 use crate::model::{Nanos, UnixNanos};
 use crate::otlp::Limits;
 use crate::receive::{self, Connections, Receiver};
-use crate::settings::{self, Settings};
+use crate::settings::{self, Settings, Values};
 use crate::store::Memory;
 use crate::telemetry::{Telemetry, clock};
 use crate::web;
@@ -30,28 +30,34 @@ use crate::web;
 const PAGES_DRAIN: Duration = Duration::from_secs(1);
 
 /// Runs the server until it is told to stop.
-pub(super) fn run(args: &ServeArgs, policy: Policy, printer: &mut Printer) -> anyhow::Result<Exit> {
-    let settings = settings::resolve(&|name| args.get(name), &settings::environment)?;
-    start_log()?;
+pub(super) fn run(
+    args: &ServeArgs,
+    config: Option<&Path>,
+    printer: &mut Printer,
+) -> anyhow::Result<Exit> {
+    let settings = settings::load(config, &|key| args.get(key), &settings::environment)?;
+    start_log(&settings.values.serve.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the server's threads")?;
-    let result = runtime.block_on(serve(&settings, policy, printer));
+    let result = runtime.block_on(serve(&settings, printer));
     // What still runs then did not end in its time.
     runtime.shutdown_background();
     result
 }
 
-async fn serve(settings: &Settings, policy: Policy, printer: &Printer) -> anyhow::Result<Exit> {
+async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
+    let policy = settings.policy.clone();
+    let settings = &settings.values;
     let sockets = Sockets::bind(settings).await?;
     let telemetry = Arc::new(Telemetry::new());
     let memory = Arc::new(Memory::with_ceilings(
-        size(*settings.max_requests),
-        size(*settings.max_kept_bytes),
+        size(*settings.limits.max_requests),
+        size(*settings.limits.max_kept_bytes),
     ));
     let mut samples = 0;
-    if !*settings.no_samples {
+    if !*settings.serve.no_samples {
         samples = samples::load(&memory, &policy, UnixNanos(clock::unix_nanos()));
     }
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
@@ -81,7 +87,7 @@ async fn serve(settings: &Settings, policy: Policy, printer: &Printer) -> anyhow
     telemetry.set_ready(false);
     printer.say("stopping; another signal stops at once");
     tokio::select! {
-        lost = running.stop(ingest, *settings.drain_timeout) => match lost? {
+        lost = running.stop(ingest, *settings.limits.drain_timeout) => match lost? {
             0 => Ok(Exit::Done),
             lost => {
                 printer.say(&format!("{lost} spans were not analysed in time"));
@@ -107,10 +113,10 @@ struct Sockets {
 }
 
 impl Sockets {
-    async fn bind(settings: &Settings) -> anyhow::Result<Self> {
-        let grpc = bind(&settings.grpc_addr, "OTLP/gRPC", "grpc_addr").await?;
-        let http = bind(&settings.http_addr, "OTLP/HTTP", "http_addr").await?;
-        let web = bind(&settings.web_addr, "the pages", "web_addr").await?;
+    async fn bind(settings: &Values) -> anyhow::Result<Self> {
+        let grpc = bind(&settings.serve.grpc_addr, "OTLP/gRPC", "--grpc-addr").await?;
+        let http = bind(&settings.serve.http_addr, "OTLP/HTTP", "--http-addr").await?;
+        let web = bind(&settings.serve.web_addr, "the pages", "--web-addr").await?;
         let address = |listener: &TcpListener| -> anyhow::Result<String> {
             let address = listener.local_addr();
             Ok(address.context("a listener has no address")?.to_string())
@@ -151,16 +157,16 @@ impl Running {
         sockets: Sockets,
         receiver: &Arc<Receiver>,
         pages: axum::Router,
-        settings: &Settings,
+        settings: &Values,
     ) -> Self {
         let (stop_receivers, stopping) = watch::channel(false);
         let (stop_pages, pages_stopping) = watch::channel(false);
         let connections = |drain_timeout| Connections {
-            max: size(*settings.max_connections),
+            max: size(*settings.limits.max_connections),
             header_timeout: Duration::from_mins(1),
             drain_timeout,
         };
-        let half = *settings.drain_timeout / 2;
+        let half = *settings.limits.drain_timeout / 2;
         let start = |listener, router| {
             let serving = receive::serve(listener, router, connections(half), stopping.clone());
             tokio::spawn(serving)
@@ -193,36 +199,35 @@ impl Running {
     }
 }
 
-async fn bind(addr: &str, what: &str, setting: &str) -> anyhow::Result<TcpListener> {
-    let flag = settings::flag_name(setting);
+async fn bind(addr: &str, what: &str, flag: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(addr).await.with_context(|| {
         format!("cannot listen on `{addr}` for {what}; choose another address with {flag}")
     })
 }
 
-fn assembly(settings: &Settings) -> ingest::Config {
+fn assembly(settings: &Values) -> ingest::Config {
     ingest::Config {
-        quiet: nanos(*settings.quiet),
-        quiet_incomplete: nanos(*settings.quiet_incomplete),
-        longest: nanos(*settings.longest),
-        max_traces: size(*settings.max_open_traces),
-        max_spans: size(*settings.max_open_spans),
-        max_bytes: size(*settings.max_open_bytes),
-        max_trace_spans: size(*settings.max_trace_spans),
+        quiet: nanos(*settings.assembly.quiet),
+        quiet_incomplete: nanos(*settings.assembly.quiet_incomplete),
+        longest: nanos(*settings.assembly.longest),
+        max_traces: size(*settings.limits.max_open_traces),
+        max_spans: size(*settings.limits.max_open_spans),
+        max_bytes: size(*settings.limits.max_open_bytes),
+        max_trace_spans: size(*settings.limits.max_trace_spans),
         ..ingest::Config::default()
     }
 }
 
-fn intake(settings: &Settings, threads: usize) -> receive::Config {
+fn intake(settings: &Values, threads: usize) -> receive::Config {
     receive::Config {
         limits: Limits {
-            max_message_bytes: size(*settings.max_message_bytes),
+            max_message_bytes: size(*settings.limits.max_message_bytes),
             ..Limits::default()
         },
-        max_inflight_bytes: size(*settings.max_inflight_bytes),
-        body_timeout: *settings.body_timeout,
+        max_inflight_bytes: size(*settings.limits.max_inflight_bytes),
+        body_timeout: *settings.limits.body_timeout,
         threads,
-        cors_origins: settings.cors_origins.value.clone(),
+        cors_origins: settings.serve.cors_origins.value.clone(),
     }
 }
 
@@ -230,16 +235,10 @@ fn nanos(duration: Duration) -> Nanos {
     Nanos(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
 }
 
-fn size(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// Logs go to stderr; `DWINDLE_LOG` says which (`info`, `dwindle=debug`).
-fn start_log() -> anyhow::Result<()> {
-    let filter = settings::environment(&settings::variable("log"));
-    let filter = filter.as_deref().unwrap_or("warn");
+/// Logs go to stderr; `filter` says which (`info`, `dwindle=debug`).
+fn start_log(filter: &str) -> anyhow::Result<()> {
     let filter = tracing_subscriber::EnvFilter::try_new(filter)
-        .with_context(|| format!("DWINDLE_LOG: `{filter}` is not a filter such as `info`"))?;
+        .with_context(|| format!("`{filter}` is not a filter such as `info`"))?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -1,0 +1,225 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::*;
+use crate::budget::Share;
+use crate::model::{Nanos, Rule, Severity};
+
+fn with(file: &str, flags: &[(&str, &str)], env: &[(&str, &str)]) -> Result<Settings, Problems> {
+    let map = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect()
+    };
+    let (flags, env) = (map(flags), map(env));
+    resolve(
+        Some(("dwindle.toml", file)),
+        &|name| flags.get(name).cloned(),
+        &|name| env.get(name).cloned(),
+    )
+}
+
+fn of(file: &str) -> Settings {
+    with(file, &[], &[]).unwrap()
+}
+
+fn wrong(file: &str) -> Vec<String> {
+    let problems = with(file, &[], &[]).unwrap_err().0;
+    problems.iter().map(Problem::to_string).collect()
+}
+
+#[test]
+fn nothing_given_listens_on_loopback() {
+    let values = resolve(None, &|_| None, &|_| None).unwrap().values;
+    assert_eq!(*values.serve.grpc_addr, "127.0.0.1:4317");
+    assert_eq!(*values.serve.http_addr, "127.0.0.1:4318");
+    assert_eq!(*values.serve.web_addr, "127.0.0.1:4319");
+    assert_eq!(*values.limits.max_message_bytes, 16 << 20);
+    assert_eq!(*values.assembly.quiet, Duration::from_secs(2));
+    assert_eq!(values.serve.cors_origins.value, Vec::<String>::new());
+    assert!(!*values.serve.no_samples);
+    assert_eq!(values.serve.grpc_addr.origin, Origin::Default);
+}
+
+#[test]
+fn the_defaults_are_those_of_the_modules_that_use_them() {
+    let settings = resolve(None, &|_| None, &|_| None).unwrap();
+    assert_eq!(settings.policy, Policy::default());
+}
+
+#[test]
+fn a_flag_wins_over_the_environment_that_over_the_file_and_that_over_the_default() {
+    let file = "[serve]\ngrpc_addr = \"f:1\"\nhttp_addr = \"f:2\"\nweb_addr = \"f:3\"\n";
+    let env = [
+        ("DWINDLE_GRPC_ADDR", "[::1]:1"),
+        ("DWINDLE_HTTP_ADDR", "e:2"),
+        ("DWINDLE_WEB_ADDR", "  "),
+    ];
+    let serve = with(file, &[("grpc_addr", "localhost:0")], &env)
+        .unwrap()
+        .values
+        .serve;
+    assert_eq!(*serve.grpc_addr, "localhost:0");
+    assert_eq!(serve.grpc_addr.origin.to_string(), "--grpc-addr");
+    assert_eq!(*serve.http_addr, "e:2");
+    assert_eq!(serve.http_addr.origin.to_string(), "DWINDLE_HTTP_ADDR");
+    assert_eq!(*serve.web_addr, "f:3");
+    assert_eq!(serve.web_addr.origin.to_string(), "dwindle.toml:4:12");
+    assert_eq!(serve.log.origin, Origin::Default);
+}
+
+#[test]
+fn every_setting_has_a_name_a_variable_and_a_default_of_its_own() {
+    let mut names = std::collections::BTreeSet::new();
+    for definition in DEFINITIONS {
+        assert!(names.insert(definition.name()), "{}", definition.name());
+        assert!(names.insert(definition.variable()), "{}", definition.name());
+        assert_eq!((definition.check)(definition.default), Ok(()));
+        assert!(!definition.summary().is_empty());
+        // Each is read from its variable: a text that no kind takes is told.
+        let set = |name: &str| (name == definition.variable()).then(|| "\u{1},=".to_owned());
+        if definition.form.placeholder == "IDS" {
+            continue;
+        }
+        let problems = resolve(None, &|_| None, &set).unwrap_err();
+        assert_eq!(problems.0.len(), 1, "{problems}");
+        let told = problems.to_string();
+        assert!(told.starts_with(&definition.variable()), "{told}");
+    }
+}
+
+#[test]
+fn a_value_in_the_file_is_checked_even_where_the_environment_wins() {
+    let env = [("DWINDLE_QUIET", "5s")];
+    let problems = with("[assembly]\nquiet = \"soon\"", &[], &env).unwrap_err();
+    assert_eq!(
+        problems.to_string(),
+        "dwindle.toml:2:9: `quiet`: `soon` is not a duration such as 500ms, 10s or 2m"
+    );
+    let settings = with("[assembly]\nquiet = \"1s\"", &[], &env).unwrap();
+    assert_eq!(*settings.values.assembly.quiet, Duration::from_secs(5));
+}
+
+#[test]
+fn everything_that_is_wrong_is_told_at_once() {
+    let env = [("DWINDLE_LONGEST", "never")];
+    let file =
+        "[assembly]\nquite = \"1s\"\n[[route]]\nservice = \"a\"\nslo = \"1s\"\nheadroom = \"1s\"\n";
+    let problems = with(file, &[("grpc_addr", "4317")], &env).unwrap_err();
+    assert_eq!(
+        problems.to_string(),
+        "4 things are wrong with the configuration:
+  dwindle.toml:2:1: [assembly] has no key `quite`; did you mean `quiet`?
+  dwindle.toml:3:1: `headroom` has to be less than `slo`: the budget is what is between them
+  --grpc-addr: `4317` is not an address with a port such as 127.0.0.1:4317
+  DWINDLE_LONGEST: `never` is not a duration such as 500ms, 10s or 2m"
+    );
+}
+
+#[test]
+fn the_example_is_the_defaults_and_uncommented_it_is_valid() {
+    let example = example();
+    let defaults = resolve(None, &|_| None, &|_| None).unwrap();
+    let commented = of(&example);
+    assert_eq!(commented.values, defaults.values);
+    assert_eq!(commented.policy, defaults.policy);
+    assert_eq!(commented.entries, []);
+
+    let uncommented: Vec<&str> = example
+        .lines()
+        .map(|line| match line.strip_prefix('#') {
+            Some(setting) if !setting.starts_with(' ') => setting,
+            _ => line,
+        })
+        .collect();
+    let all = of(&uncommented.join("\n"));
+    for (definition, given) in DEFINITIONS.iter().zip(&all.given) {
+        assert!(
+            matches!(given.origin, Origin::File(_)),
+            "{} is not in the example",
+            definition.name()
+        );
+    }
+    let thresholds = |settings: &Settings| settings.policy.thresholds.clone();
+    assert_eq!(thresholds(&all), thresholds(&defaults));
+    let listed: Vec<&str> = all.entries.iter().map(|entry| entry.listing).collect();
+    let mut named: Vec<&str> = LISTINGS.iter().map(|listing| listing.name).collect();
+    named.retain(|name| !listed.contains(name));
+    assert_eq!(named, Vec::<&str>::new(), "not in the example");
+}
+
+#[test]
+fn the_tables_of_patterns_reach_the_policy() {
+    let settings = of(r#"
+        [analysis]
+        min_useful = "30ms"
+        max_spans = 1_000
+        [findings]
+        disabled = ["clock_skew"]
+        severity = { queued = "error", not_propagated = "info" }
+        queued = "12.5%"
+        [[min_useful]]
+        service = "payments/*"
+        operation = "Charge*"
+        value = "50ms"
+        [[min_useful]]
+        service = "payments/*"
+        value = "40ms"
+        [[route]]
+        operation = "POST /orders"
+        slo = "1s"
+        headroom = "100ms"
+        [[route]]
+        service = "edge"
+        slo = "2s"
+        [[detach]]
+        operation = "refresh *"
+    "#);
+    let policy = settings.policy;
+    let min_useful = |service, operation| policy.min_useful_of(service, operation);
+    assert_eq!(
+        min_useful("payments/card", "ChargeAll"),
+        Nanos::from_millis(50)
+    );
+    assert_eq!(
+        min_useful("payments/card", "Refund"),
+        Nanos::from_millis(40)
+    );
+    assert_eq!(min_useful("orders", "ChargeAll"), Nanos::from_millis(30));
+    // A service that is named comes before an operation that is.
+    let budget = |service, operation| policy.route_budget(service, operation);
+    assert_eq!(
+        budget("shop", "POST /orders"),
+        Some(Nanos::from_millis(900))
+    );
+    assert_eq!(
+        budget("edge", "POST /orders"),
+        Some(Nanos::from_millis(2000))
+    );
+    assert_eq!(budget("shop", "GET /"), None);
+    assert!(policy.is_detached("any", "refresh cache") && !policy.is_detached("any", "refresh"));
+    assert_eq!(policy.max_spans, 1000);
+    assert_eq!(policy.thresholds.queued, Share(1250));
+    assert!(policy.disabled.contains(&Rule::ClockSkew));
+    assert_eq!(policy.severity(Rule::Queued), Severity::Error);
+    assert_eq!(policy.severity(Rule::NotPropagated), Severity::Info);
+    assert_eq!(policy.severity(Rule::BudgetReset), Severity::Error);
+}
+
+#[test]
+fn entries_that_say_too_little_or_too_much_are_told() {
+    let wrong = wrong(
+        "[[min_useful]]\nvalue = \"1s\"\n\
+         [[route]]\nservice = \"a\"\n\
+         [[detach]]\nservice = \"a\"\n[[detach]]\nservice = \"a\"\noperation = \"*\"\n",
+    );
+    assert_eq!(
+        wrong,
+        [
+            "dwindle.toml:1:1: [[min_useful]] needs `service` or `operation`",
+            "dwindle.toml:3:1: [[route]] needs `slo`: a duration such as 500ms, 10s or 2m",
+            "dwindle.toml:7:1: [[detach]] of this service and operation is in line 5 already",
+        ]
+    );
+}

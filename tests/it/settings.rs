@@ -1,0 +1,418 @@
+//! The configuration as people meet it: files, variables, `dwindle config`, completions, pages.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use clap::CommandFactory as _;
+use serde_json::Value;
+
+use crate::support::{dwindle, root, run};
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+/// The command in a folder of its own, which is also where the user's configuration is.
+fn within(folder: &Path) -> Command {
+    let mut command = dwindle();
+    command
+        .current_dir(folder)
+        .env("XDG_CONFIG_HOME", folder.join("xdg"));
+    command
+}
+
+fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> String {
+    let path = folder.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn shown(command: &mut Command) -> Value {
+    let output = command
+        .args(["config", "show", "--format", "json"])
+        .output()
+        .unwrap();
+    assert_eq!((code(&output), stderr(&output)), (0, ""));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn setting<'a>(shown: &'a Value, name: &str) -> &'a Value {
+    let settings = shown["settings"].as_array().unwrap();
+    settings.iter().find(|row| row["name"] == name).unwrap()
+}
+
+#[test]
+fn the_file_is_found_by_flag_variable_folder_and_home_in_that_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let found = |command: &mut Command| shown(command)["file"].clone();
+    assert_eq!(found(&mut within(folder)), Value::Null);
+    let home = write(folder, "xdg/dwindle/dwindle.toml", "");
+    assert_eq!(found(&mut within(folder)), home);
+    write(folder, "dwindle.toml", "");
+    assert_eq!(found(&mut within(folder)), "dwindle.toml");
+    let named = write(folder, "a.toml", "");
+    let variable = |command: &mut Command| found(command.env("DWINDLE_CONFIG", &named));
+    assert_eq!(variable(&mut within(folder)), named);
+    write(folder, "b.toml", "");
+    let mut flag = within(folder);
+    assert_eq!(variable(flag.args(["--config", "b.toml"])), "b.toml");
+    // Without XDG_CONFIG_HOME, or with a relative one, it is ~/.config.
+    let own = write(folder, "home/.config/dwindle/dwindle.toml", "");
+    std::fs::remove_file(folder.join("dwindle.toml")).unwrap();
+    let mut at_home = within(folder);
+    at_home
+        .env("XDG_CONFIG_HOME", "xdg")
+        .env("HOME", folder.join("home"));
+    assert_eq!(found(&mut at_home), own);
+}
+
+#[test]
+fn each_value_is_shown_with_where_it_came_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[assembly]\nquiet = \"3s\"\nlongest = \"60s\"\n\n[[route]]\nservice = \"edge\"\nslo = \"1s\"\n";
+    write(folder.path(), "dwindle.toml", text);
+    let mut command = within(folder.path());
+    command
+        .env("DWINDLE_LONGEST", "90s")
+        .env("DWINDLE_FINDINGS_QUEUED", "");
+    let json = shown(&mut command);
+    let row = |name| {
+        let row = setting(&json, name);
+        (
+            row["value"].clone(),
+            row["source"].clone(),
+            row["line"].clone(),
+        )
+    };
+    let wanted = |value: Value, source: &str, line: Value| (value, Value::from(source), line);
+    assert_eq!(row("assembly.quiet"), wanted("3s".into(), "file", 2.into()));
+    assert_eq!(
+        row("assembly.longest"),
+        wanted("90s".into(), "environment", Value::Null)
+    );
+    assert_eq!(
+        row("findings.queued"),
+        wanted("20%".into(), "default", Value::Null)
+    );
+    assert_eq!(row("limits.max_connections").0, 1024);
+    assert_eq!(row("serve.no_samples").0, false);
+    assert_eq!(json["route"][0]["slo"], "1s");
+    assert_eq!(json["route"][0]["line"], 5);
+    assert_eq!(json["detach"], serde_json::json!([]));
+
+    let mut command = within(folder.path());
+    let output = command
+        .env("DWINDLE_LONGEST", "90s")
+        .args(["config", "show"])
+        .output()
+        .unwrap();
+    let lines = |name: &str| -> Vec<String> {
+        let lines = stdout(&output)
+            .lines()
+            .filter(|line| line.starts_with(name));
+        lines
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect()
+    };
+    assert_eq!(
+        lines("assembly.quiet "),
+        ["assembly.quiet \"3s\" dwindle.toml:2"]
+    );
+    assert_eq!(
+        lines("assembly.longest"),
+        ["assembly.longest \"90s\" environment DWINDLE_LONGEST"]
+    );
+    assert_eq!(
+        lines("limits.max_kept"),
+        ["limits.max_kept_bytes \"1GiB\" default"]
+    );
+    assert_eq!(
+        lines("[[route]]"),
+        ["[[route]] service = \"edge\", slo = \"1s\" dwindle.toml:5"]
+    );
+}
+
+#[test]
+fn a_file_that_is_named_has_to_be_there_and_to_be_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let refused = |path: &str, wanted: &str| {
+        let output = within(folder)
+            .args(["config", "check", path])
+            .output()
+            .unwrap();
+        assert_eq!((code(&output), stdout(&output)), (2, ""));
+        let wanted = format!("error: {path}{wanted}");
+        assert!(stderr(&output).starts_with(&wanted), "{}", stderr(&output));
+    };
+    refused("no.toml", ": there is no such file");
+    refused(".", ": this is a directory");
+    write(folder, "big.toml", "# large\n".repeat(200_000));
+    refused("big.toml", ": this is larger than 1 MiB");
+    write(folder, "latin.toml", b"[serve]\nlog = \"\xe9\"\n");
+    refused("latin.toml", ":2:8: the file is not UTF-8");
+    // The same wherever it is named, and for a command that only needs it by the way.
+    for args in [
+        ["--config", "no.toml", "traces", "x"],
+        ["traces", "x", "--config", "no.toml"],
+    ] {
+        let output = within(folder).args(args).output().unwrap();
+        assert_eq!(code(&output), 2);
+        assert_eq!(
+            stderr(&output),
+            "error: no.toml: there is no such file; --config names it\n"
+        );
+    }
+    let mut command = within(folder);
+    let output = command
+        .env("DWINDLE_CONFIG", "no.toml")
+        .args(["traces", "x"])
+        .output()
+        .unwrap();
+    assert_eq!(
+        stderr(&output),
+        "error: no.toml: there is no such file; DWINDLE_CONFIG names it\n"
+    );
+    // What is not right there is not passed over, though nobody named it.
+    write(folder, "dwindle.toml", "quite = 1");
+    let output = within(folder).args(["traces", "x"]).output().unwrap();
+    assert!(stderr(&output).starts_with("error: dwindle.toml:1:1: there is no `quite`"));
+    // But it keeps nobody from mending it.
+    for args in [
+        &["config", "example"][..],
+        &["completions", "bash"],
+        &["man"],
+        &["--help"],
+    ] {
+        assert_eq!(
+            code(&within(folder).args(args).output().unwrap()),
+            0,
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn a_check_tells_everything_and_heeds_the_file_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[assembly]\nquite = \"1s\"\nlongest = \"soon\"\n[[detach]]\n";
+    write(folder.path(), "bad.toml", text);
+    let check = |name: &str| {
+        let mut command = within(folder.path());
+        command.env("DWINDLE_QUIET", "nonsense");
+        command.args(["config", "check", name]).output().unwrap()
+    };
+    let output = check("bad.toml");
+    assert_eq!(code(&output), 2);
+    insta::assert_snapshot!(stderr(&output), @r"
+    error: 3 things are wrong with the configuration:
+      bad.toml:2:1: [assembly] has no key `quite`; did you mean `quiet`?
+      bad.toml:3:11: `longest`: `soon` is not a duration such as 500ms, 10s or 2m
+      bad.toml:4:1: [[detach]] needs `service` or `operation`
+    ");
+    let example = run(&["config", "example"]);
+    write(folder.path(), "good.toml", &example.stdout);
+    let output = check("good.toml");
+    assert_eq!(
+        (code(&output), stdout(&output)),
+        (0, "good.toml is right\n")
+    );
+}
+
+#[test]
+fn commands_over_files_take_their_policy_from_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let sample = |name: &str| {
+        root()
+            .join("sample-traces")
+            .join(name)
+            .display()
+            .to_string()
+    };
+    let file = sample("01-fixed-timeouts.json");
+    let findings = |config: &str| -> Vec<(String, String)> {
+        write(folder, "dwindle.toml", config);
+        let output = within(folder)
+            .args(["trace", &file, "--format", "json"])
+            .output()
+            .unwrap();
+        assert_eq!(stderr(&output), "");
+        let request: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let findings = request["findings"].as_array().unwrap().iter();
+        let word = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+        findings
+            .map(|finding| (word(finding, "rule"), word(finding, "severity")))
+            .collect()
+    };
+    let has = |found: &[(String, String)], rule: &str| found.iter().any(|(of, _)| of == rule);
+    let plain = findings("");
+    assert!(has(&plain, "worked_after_deadline") && has(&plain, "inverted_timeout"));
+    let late = findings("[findings]\nworked_after_deadline = \"400ms\"\n");
+    assert!(!has(&late, "worked_after_deadline") && has(&late, "inverted_timeout"));
+    let off = findings("[findings]\ndisabled = [\"inverted_timeout\", \"not_propagated\"]\n");
+    assert!(!has(&off, "inverted_timeout") && !has(&off, "not_propagated"));
+    let severe = findings("[findings.severity]\nworked_after_deadline = \"error\"\n");
+    let at = |rule: &str| severe.iter().position(|(of, _)| of == rule).unwrap();
+    assert_eq!(severe[at("worked_after_deadline")].1, "error");
+    assert!(
+        at("worked_after_deadline") < at("cancel_not_propagated"),
+        "{severe:?}"
+    );
+    assert_eq!(severe.len(), plain.len());
+
+    // A route's budget counts for a request that brings none.
+    write(folder, "dwindle.toml", "");
+    let files: Vec<String> = crate::support::samples()
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    let list = || -> Vec<Value> {
+        let mut command = within(folder);
+        command.args(["traces", "--format", "ndjson"]).args(&files);
+        let output = command.output().unwrap();
+        let lines = stdout(&output).lines();
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    let before = list();
+    let without: Vec<&Value> = before
+        .iter()
+        .filter(|request| request["outcome"] == "no_budget")
+        .collect();
+    assert!(!without.is_empty(), "no sample is without a budget");
+    let config = "[[route]]\nservice = \"*\"\nslo = \"90s\"\nheadroom = \"500ms\"\n";
+    write(folder, "dwindle.toml", config);
+    let after = list();
+    for request in without {
+        let same = |other: &&Value| {
+            other["trace_id"] == request["trace_id"] && other["request"] == request["request"]
+        };
+        let now = after.iter().find(same).unwrap();
+        assert_eq!(now["budget_ms"], 89_500.0, "{now}");
+        assert_eq!(now["budget_source"]["how"], "configured");
+    }
+}
+
+#[test]
+fn limits_of_reading_files_are_heeded() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = root().join("sample-traces/03-checkout-fan-out.json");
+    let traces = || {
+        let mut command = within(folder.path());
+        command.arg("traces").arg(&sample);
+        command
+    };
+    assert_eq!(code(&traces().output().unwrap()), 0);
+    let small = traces()
+        .env("DWINDLE_FILES_MAX_DOCUMENT_BYTES", "1kB")
+        .output()
+        .unwrap();
+    assert_eq!(code(&small), 2, "{}", stderr(&small));
+}
+
+#[test]
+fn every_command_has_an_example_and_tells_the_configuration() {
+    let mut left = vec![(dwindle::cli::Args::command(), String::new())];
+    let mut leaves = 0;
+    while let Some((command, above)) = left.pop() {
+        let name = format!("{above}{} ", command.get_name());
+        let after = command.get_after_help().map(ToString::to_string);
+        let after = after.unwrap_or_default();
+        assert!(
+            after.contains("Examples:\n"),
+            "`{name}--help` has no example"
+        );
+        assert!(
+            after.contains(&format!("  {name}"))
+                || after.contains(&format!(" {}", name.trim_end())),
+            "{name}: {after}"
+        );
+        leaves += usize::from(command.get_subcommands().next().is_none());
+        let below = command
+            .get_subcommands()
+            .filter(|below| below.get_name() != "help");
+        left.extend(below.cloned().map(|below| (below, name.clone())));
+    }
+    assert!(leaves >= 8, "{leaves}");
+}
+
+#[test]
+fn completions_name_every_command_in_every_shell() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let output = run(&["completions", shell]);
+        assert_eq!((code(&output), stderr(&output)), (0, ""));
+        for word in [
+            "traces",
+            "completions",
+            "config",
+            "no-samples",
+            "max-kept-bytes",
+        ] {
+            assert!(stdout(&output).contains(word), "{shell}: {word}");
+        }
+    }
+    let output = run(&["completions", "tcsh"]);
+    assert_eq!(code(&output), 2);
+    assert!(
+        stderr(&output).contains("[possible values: bash,"),
+        "{}",
+        stderr(&output)
+    );
+    // What bash is told, bash can read.
+    if let Ok(mut bash) = Command::new("bash")
+        .arg("-n")
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+    {
+        let script = run(&["completions", "bash"]).stdout;
+        std::io::Write::write_all(&mut bash.stdin.take().unwrap(), &script).unwrap();
+        assert!(bash.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn there_is_a_page_for_each_command() {
+    let output = run(&["man"]);
+    assert!(
+        stdout(&output).contains(".TH dwindle 1"),
+        "{}",
+        stdout(&output)
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("share/man1");
+    let output = run(&["man", "--dir", pages.to_str().unwrap()]);
+    assert_eq!(
+        (code(&output), stdout(&output), stderr(&output)),
+        (0, "", "")
+    );
+    for (page, words) in [
+        ("dwindle.1", "budget"),
+        ("dwindle-serve.1", "quiet\\-incomplete"),
+        ("dwindle-config-check.1", "dwindle config check"),
+        ("dwindle-traces.1", "Examples"),
+    ] {
+        let text = std::fs::read_to_string(pages.join(page)).unwrap();
+        assert!(text.contains(words), "{page}: {text}");
+    }
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let output = run(&["man", "--dir", file.to_str().unwrap()]);
+    assert_eq!(code(&output), 2);
+    assert!(
+        stderr(&output).contains("choose another folder"),
+        "{}",
+        stderr(&output)
+    );
+}
