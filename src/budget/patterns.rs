@@ -54,7 +54,10 @@ impl Pattern {
             }
         }
         let matcher = if text.contains('*') && glob != "*" {
-            let glob = GlobBuilder::new(&glob).literal_separator(false).build();
+            let glob = GlobBuilder::new(&glob)
+                .literal_separator(false)
+                .backslash_escape(false)
+                .build();
             Some(glob.map_err(|_| PatternError)?.compile_matcher())
         } else {
             None
