@@ -180,6 +180,16 @@ pub enum How {
 }
 
 impl How {
+    /// Every way, the most trusted first.
+    pub const ALL: [Self; 6] = [
+        Self::Observed,
+        Self::Sent,
+        Self::Inherited,
+        Self::Configured,
+        Self::Inferred,
+        Self::None,
+    ];
+
     /// The word in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -297,6 +307,19 @@ pub enum LocalSource {
     Computed,
 }
 
+impl LocalSource {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Observed, Self::Computed];
+
+    /// The word in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Observed => "observed",
+            Self::Computed => "computed",
+        }
+    }
+}
+
 /// One outbound attempt of a hop.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Call {
@@ -352,6 +375,26 @@ pub enum CallKind {
     Producer,
 }
 
+impl CallKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [
+        Self::Hop,
+        Self::Dependency,
+        Self::Unreported,
+        Self::Producer,
+    ];
+
+    /// The word in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hop => "hop",
+            Self::Dependency => "dependency",
+            Self::Unreported => "unreported",
+            Self::Producer => "producer",
+        }
+    }
+}
+
 /// A request that a hop started and did not wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 pub struct HandedOver {
@@ -380,6 +423,16 @@ pub enum Part {
 }
 
 impl Part {
+    /// Every part.
+    pub const ALL: [Self; 6] = [
+        Self::Local,
+        Self::TransitOut,
+        Self::TransitBack,
+        Self::Dependency,
+        Self::Unreported,
+        Self::Backoff,
+    ];
+
     /// The word in JSON.
     pub fn as_str(self) -> &'static str {
         match self {

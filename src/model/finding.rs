@@ -40,6 +40,9 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// Every severity, the worst first.
+    pub const ALL: [Self; 3] = [Self::Error, Self::Warning, Self::Info];
+
     /// The word in JSON.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -100,6 +100,12 @@ impl Nanos {
         Self(wide.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
     }
 
+    /// The nearest whole microsecond, halves away from zero: what is printed of a time.
+    #[must_use]
+    pub fn rounded_to_micros(self) -> Self {
+        Self(self.micros().saturating_mul(1000))
+    }
+
     fn micros(self) -> i64 {
         let half = if self.0 < 0 { -500 } else { 500 };
         self.0.saturating_add(half) / 1000

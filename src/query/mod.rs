@@ -4,6 +4,7 @@
 
 pub mod detail;
 pub mod facts;
+pub mod filter;
 pub mod findings;
 #[cfg(test)]
 pub(crate) mod fixtures;

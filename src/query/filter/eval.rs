@@ -1,0 +1,82 @@
+//! Whether a request is what a filter asks for.
+
+use std::cmp::Ordering;
+
+use super::fields::Read;
+use super::{Expr, Literal, Op, Test, Value};
+use crate::model::{Nanos, Request};
+
+/// The parser bounds the depth.
+pub(super) fn matches(expr: &Expr, request: &Request) -> bool {
+    match expr {
+        Expr::Or(members) => members.iter().any(|member| matches(member, request)),
+        Expr::And(members) => members.iter().all(|member| matches(member, request)),
+        Expr::Not(inner) => !matches(inner, request),
+        Expr::Test(test) => of_request(test, request),
+    }
+}
+
+fn of_request(test: &Test, request: &Request) -> bool {
+    match test.field.read {
+        Read::Request(read) => holds(test, &read(request)),
+        Read::Note(read) => request.notes.iter().any(|note| holds(test, &read(note))),
+        Read::Hop(read) => request.hops.iter().any(|hop| holds(test, &read(hop))),
+        Read::Call(read) => request.hops.iter().any(|hop| {
+            let mut calls = hop.calls.iter();
+            calls.any(|call| holds(test, &read(hop, call)))
+        }),
+        Read::Ledger(read) => request.ledger.iter().any(|row| holds(test, &read(row))),
+        Read::Finding(read) => {
+            let mut findings = request.findings.iter();
+            findings.any(|finding| holds(test, &read(finding)))
+        }
+    }
+}
+
+fn holds(test: &Test, value: &Value<'_>) -> bool {
+    let op = test.op;
+    match (&test.literal, value) {
+        (Literal::Null, value) => (*value == Value::Null) == (op == Op::Eq),
+        (Literal::Id(digits), Value::Id(bytes)) => begins(bytes, digits) == (op == Op::Eq),
+        (Literal::Text(text), Value::Text(value)) => (text == value) == (op == Op::Eq),
+        (Literal::Text(text), Value::Made(value)) => (text == value) == (op == Op::Eq),
+        (Literal::Pattern(pattern), Value::Text(value)) => pattern.is_match(value),
+        (Literal::Pattern(pattern), Value::Made(value)) => pattern.is_match(value),
+        (Literal::Time(wanted), Value::Time(value)) => ordered(op, printed(*value).cmp(wanted)),
+        (Literal::Count(wanted), Value::Count(value)) => ordered(op, value.cmp(wanted)),
+        (Literal::Share(wanted), Value::Share(value)) => {
+            // The value is in millionths, as JSON has it; what is wanted may be finer.
+            ordered(op, (i128::from(*value) * 100).cmp(&i128::from(*wanted)))
+        }
+        (Literal::Flag(wanted), Value::Flag(value)) => (value == wanted) == (op == Op::Eq),
+        (Literal::Instant(wanted), Value::Instant(value)) => ordered(op, value.cmp(wanted)),
+        // Unknown: nothing but null is true of it.
+        _ => false,
+    }
+}
+
+fn ordered(op: Op, order: Ordering) -> bool {
+    match op {
+        Op::Eq => order.is_eq(),
+        Op::Ne => order.is_ne(),
+        Op::Lt => order.is_lt(),
+        Op::Le => order.is_le(),
+        Op::Gt => order.is_gt(),
+        Op::Ge => order.is_ge(),
+        Op::Match => false,
+    }
+}
+
+/// What is printed of a duration: whole microseconds. Who reads 497 ms can ask for 497 ms.
+fn printed(time: Nanos) -> Nanos {
+    time.rounded_to_micros()
+}
+
+/// Whether the hex of an id begins with these lower-case digits.
+fn begins(id: &[u8], digits: &str) -> bool {
+    let mut of_id = id.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.bytes().all(|digit| {
+        let value = char::from(digit).to_digit(16);
+        of_id.next().map(u32::from) == value
+    })
+}

@@ -1,0 +1,102 @@
+//! The filter language, one for the command line, the dashboard's search box and its addresses:
+//! `outcome=missed and culprit.service=pricing and wasted > 200ms or hop.verdict=finished_late`.
+//!
+//! Fields and their types are one table ([`fields`]), from which parsing, evaluation and every
+//! help text come. A filter is compiled once; evaluation reads the request in place.
+//!
+//! **Invariant**: no text makes the parser recurse deeper than [`MAX_DEPTH`] or compile more than
+//! a few megabytes of patterns; filters come in addresses, from strangers.
+
+mod error;
+mod eval;
+mod fields;
+mod instant;
+mod lex;
+mod literal;
+mod near;
+mod parse;
+mod print;
+#[cfg(test)]
+mod tests;
+
+pub use error::FilterError;
+pub use fields::{Field, Kind, Of, SYNTAX, Value, field, fields};
+pub use instant::{InstantError, instant};
+
+use crate::model::{Request, UnixNanos};
+use literal::Literal;
+
+/// Bytes of a filter.
+pub const MAX_LENGTH: usize = 16 * 1024;
+
+/// Parentheses and `not`s inside one another.
+pub const MAX_DEPTH: usize = 64;
+
+/// Patterns (`~`) in a filter.
+pub const MAX_PATTERNS: usize = 16;
+
+/// A condition on a request, ready to be tried on many. Prints as a text that parses to itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter {
+    root: Expr,
+}
+
+impl Filter {
+    /// Reads a filter where no clock is at hand: an instant like `-15m` is an error.
+    pub fn parse(text: &str) -> Result<Self, FilterError> {
+        parse::filter(text, None)
+    }
+
+    /// Reads a filter; instants like `-15m` count back from `now`.
+    pub fn parse_at(text: &str, now: UnixNanos) -> Result<Self, FilterError> {
+        parse::filter(text, Some(now))
+    }
+
+    /// Whether the request is one of those that the filter asks for.
+    pub fn matches(&self, request: &Request) -> bool {
+        eval::matches(&self.root, request)
+    }
+}
+
+/// A condition. `And` and `Or` have two members or more, none of their own kind.
+#[derive(Debug, Clone, PartialEq)]
+enum Expr {
+    Or(Vec<Expr>),
+    And(Vec<Expr>),
+    Not(Box<Expr>),
+    Test(Test),
+}
+
+/// One comparison.
+#[derive(Debug, Clone, PartialEq)]
+struct Test {
+    field: &'static Field,
+    op: Op,
+    literal: Literal,
+}
+
+/// How a field is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Op {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Match,
+}
+
+impl Op {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Eq => "=",
+            Self::Ne => "!=",
+            Self::Lt => "<",
+            Self::Le => "<=",
+            Self::Gt => ">",
+            Self::Ge => ">=",
+            Self::Match => "~",
+        }
+    }
+}
