@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::{Exit, Printer};
+use super::{Exit, Printer, warn_of_variables};
 use crate::settings::{
     self, DEFINITIONS, Definition, Entry, Given, LISTINGS, Origin, Settings, Written, as_toml,
 };
@@ -77,6 +77,7 @@ pub(super) fn run(
     match &args.command {
         ConfigCommand::Show(args) => {
             let settings = settings::load(named, &|_| None, &settings::environment)?;
+            warn_of_variables(printer);
             match args.format {
                 ShowFormat::Table => table(&settings, printer)?,
                 ShowFormat::Json => printer.line(&format!("{:#}", object(&settings)))?,

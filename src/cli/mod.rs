@@ -113,6 +113,15 @@ fn run(args: &Args, printer: &mut Printer) -> anyhow::Result<Exit> {
     }
 }
 
+/// Names variables that were probably meant to set something.
+fn warn_of_variables(printer: &Printer) {
+    for (name, meant) in settings::misspelt(&settings::environment_names()) {
+        printer.say(&format!(
+            "note: {name} is set and sets nothing; did you mean {meant}?"
+        ));
+    }
+}
+
 fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -102,6 +102,33 @@ pub fn environment(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
+/// The names of the process's environment variables, for [`misspelt`].
+pub fn environment_names() -> Vec<String> {
+    let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    names.collect()
+}
+
+/// Variables that set nothing and are near one that would, with that one. Others of the prefix
+/// are not ours to judge: Kubernetes sets `DWINDLE_PORT` and more beside a service `dwindle`.
+pub fn misspelt(names: &[String]) -> Vec<(String, String)> {
+    let known: Vec<String> = DEFINITIONS.iter().map(Definition::variable).collect();
+    let bare = |name: &str| name.strip_prefix("DWINDLE_").map(str::to_owned);
+    let meant = |name: &String| {
+        let own = bare(name).filter(|own| own != "CONFIG" && !known.contains(name))?;
+        let key = own.to_lowercase();
+        if let Some(definition) = DEFINITIONS.iter().find(|definition| definition.key == key) {
+            return Some((name.clone(), definition.variable()));
+        }
+        let known = known.iter().filter_map(|known| bare(known));
+        let known: Vec<String> = known.map(|known| known.to_lowercase()).collect();
+        let near = near(&own, known.iter().map(String::as_str))?;
+        Some((name.clone(), format!("DWINDLE_{}", near.to_uppercase())))
+    };
+    let mut found: Vec<(String, String)> = names.iter().filter_map(meant).collect();
+    found.sort();
+    found
+}
+
 /// The name that was probably meant.
 fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase().replace('-', "_");

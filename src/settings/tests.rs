@@ -223,3 +223,83 @@ fn entries_that_say_too_little_or_too_much_are_told() {
         ]
     );
 }
+
+#[test]
+fn misspelt_variables_are_told_and_those_of_kubernetes_are_not() {
+    let misspelt = |names: &[&str]| -> Vec<String> {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let found = misspelt(&names).into_iter();
+        found
+            .map(|(name, meant)| format!("{name} {meant}"))
+            .collect()
+    };
+    assert_eq!(
+        misspelt(&[
+            "DWINDLE_QUITE",
+            "DWINDLE_MIN_USEFUL",
+            "DWINDLE_GRPC_ADR",
+            "PATH"
+        ]),
+        [
+            "DWINDLE_GRPC_ADR DWINDLE_GRPC_ADDR",
+            "DWINDLE_MIN_USEFUL DWINDLE_ANALYSIS_MIN_USEFUL",
+            "DWINDLE_QUITE DWINDLE_QUIET"
+        ]
+    );
+    let kubernetes = [
+        "DWINDLE_PORT",
+        "DWINDLE_SERVICE_HOST",
+        "DWINDLE_SERVICE_PORT",
+        "DWINDLE_SERVICE_PORT_OTLP_GRPC",
+        "DWINDLE_PORT_4317_TCP",
+        "DWINDLE_PORT_4317_TCP_ADDR",
+        "DWINDLE_PORT_4317_TCP_PROTO",
+        "DWINDLE_CONFIG",
+        "DWINDLE_QUIET",
+        "DWINDLE_CORPUS",
+    ];
+    assert_eq!(misspelt(&kubernetes), Vec::<String>::new());
+}
+
+mod any_text {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Pieces of files in any order: nothing panics, every problem has a place in the file,
+        /// and what has no problem is what it was before.
+        #[test]
+        fn is_read_or_told(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    prop::sample::select(DEFINITIONS).prop_map(|definition| {
+                        let value = as_toml(definition.form.written, definition.default);
+                        format!("{} = {value}\n", definition.key)
+                    }),
+                    prop::sample::select(SECTIONS).prop_map(|section| format!("[{}]\n", section.name)),
+                    prop::sample::select(LISTINGS).prop_map(|listing| format!("[[{}]]\n", listing.name)),
+                    "[a-z_]{1,12} = [0-9a-z\"\\[\\]{},.=\n']{0,12}\n",
+                    "\\PC{0,12}",
+                ],
+                0..12,
+            )
+        ) {
+            let text = pieces.concat();
+            match with(&text, &[], &[]) {
+                Ok(settings) => prop_assert_eq!(settings.given.len(), DEFINITIONS.len()),
+                Err(Problems(problems)) => {
+                    prop_assert!(!problems.is_empty());
+                    let lines = text.split('\n').count();
+                    for problem in problems {
+                        let Origin::File(place) = &problem.origin else {
+                            panic!("{problem}");
+                        };
+                        prop_assert!((1..=lines).contains(&place.line), "{}", problem);
+                        prop_assert!(place.column > 0, "{}", problem);
+                    }
+                }
+            }
+        }
+    }
+}

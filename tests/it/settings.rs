@@ -4,8 +4,14 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use clap::CommandFactory as _;
-use serde_json::Value;
+use dwindle::budget::{Typical, TypicalTime, analyse};
+use dwindle::files::{self, Input};
+use dwindle::model::{Attributes, Nanos, Trace, Value};
+use dwindle::otlp::Limits;
+use dwindle::settings::DEFINITIONS;
+use serde_json::Value as Json;
 
+use crate::spans::span;
 use crate::support::{dwindle, root, run};
 
 fn stdout(output: &Output) -> &str {
@@ -36,7 +42,7 @@ fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-fn shown(command: &mut Command) -> Value {
+fn shown(command: &mut Command) -> Json {
     let output = command
         .args(["config", "show", "--format", "json"])
         .output()
@@ -45,7 +51,7 @@ fn shown(command: &mut Command) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn setting<'a>(shown: &'a Value, name: &str) -> &'a Value {
+fn setting<'a>(shown: &'a Json, name: &str) -> &'a Json {
     let settings = shown["settings"].as_array().unwrap();
     settings.iter().find(|row| row["name"] == name).unwrap()
 }
@@ -55,7 +61,7 @@ fn the_file_is_found_by_flag_variable_folder_and_home_in_that_order() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let found = |command: &mut Command| shown(command)["file"].clone();
-    assert_eq!(found(&mut within(folder)), Value::Null);
+    assert_eq!(found(&mut within(folder)), Json::Null);
     let home = write(folder, "xdg/dwindle/dwindle.toml", "");
     assert_eq!(found(&mut within(folder)), home);
     write(folder, "dwindle.toml", "");
@@ -94,15 +100,15 @@ fn each_value_is_shown_with_where_it_came_from() {
             row["line"].clone(),
         )
     };
-    let wanted = |value: Value, source: &str, line: Value| (value, Value::from(source), line);
+    let wanted = |value: Json, source: &str, line: Json| (value, Json::from(source), line);
     assert_eq!(row("assembly.quiet"), wanted("3s".into(), "file", 2.into()));
     assert_eq!(
         row("assembly.longest"),
-        wanted("90s".into(), "environment", Value::Null)
+        wanted("90s".into(), "environment", Json::Null)
     );
     assert_eq!(
         row("findings.queued"),
-        wanted("20%".into(), "default", Value::Null)
+        wanted("20%".into(), "default", Json::Null)
     );
     assert_eq!(row("limits.max_connections").0, 1024);
     assert_eq!(row("serve.no_samples").0, false);
@@ -140,6 +146,17 @@ fn each_value_is_shown_with_where_it_came_from() {
         lines("[[route]]"),
         ["[[route]] service = \"edge\", slo = \"1s\" dwindle.toml:5"]
     );
+}
+
+#[test]
+fn a_variable_that_sets_nothing_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = within(folder.path());
+    command.env("DWINDLE_QUITE", "5s").args(["config", "show"]);
+    let output = command.output().unwrap();
+    assert_eq!(code(&output), 0);
+    let note = "note: DWINDLE_QUITE is set and sets nothing; did you mean DWINDLE_QUIET?\n";
+    assert!(stderr(&output).starts_with(note), "{}", stderr(&output));
 }
 
 #[test]
@@ -248,9 +265,9 @@ fn commands_over_files_take_their_policy_from_the_file() {
             .output()
             .unwrap();
         assert_eq!(stderr(&output), "");
-        let request: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let request: Json = serde_json::from_slice(&output.stdout).unwrap();
         let findings = request["findings"].as_array().unwrap().iter();
-        let word = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+        let word = |finding: &Json, key: &str| finding[key].as_str().unwrap().to_owned();
         findings
             .map(|finding| (word(finding, "rule"), word(finding, "severity")))
             .collect()
@@ -277,7 +294,7 @@ fn commands_over_files_take_their_policy_from_the_file() {
         .iter()
         .map(|path| path.display().to_string())
         .collect();
-    let list = || -> Vec<Value> {
+    let list = || -> Vec<Json> {
         let mut command = within(folder);
         command.args(["traces", "--format", "ndjson"]).args(&files);
         let output = command.output().unwrap();
@@ -287,7 +304,7 @@ fn commands_over_files_take_their_policy_from_the_file() {
             .collect()
     };
     let before = list();
-    let without: Vec<&Value> = before
+    let without: Vec<&Json> = before
         .iter()
         .filter(|request| request["outcome"] == "no_budget")
         .collect();
@@ -296,12 +313,161 @@ fn commands_over_files_take_their_policy_from_the_file() {
     write(folder, "dwindle.toml", config);
     let after = list();
     for request in without {
-        let same = |other: &&Value| {
+        let same = |other: &&Json| {
             other["trace_id"] == request["trace_id"] && other["request"] == request["request"]
         };
         let now = after.iter().find(same).unwrap();
         assert_eq!(now["budget_ms"], 89_500.0, "{now}");
         assert_eq!(now["budget_source"]["how"], "configured");
+    }
+}
+
+/// How many findings of a rule all samples have, where each hop typically takes 1 ms, and
+/// whether the worst of one has this number.
+fn findings(config: &str, rule: &str, evidence: &str) -> usize {
+    let file = Some(("dwindle.toml", config));
+    let policy = dwindle::settings::resolve(file, &|_| None, &|_| None);
+    let policy = policy.unwrap().policy;
+    let inputs: Vec<Input> = crate::support::samples()
+        .into_iter()
+        .map(Input::Path)
+        .collect();
+    let mut traces = files::load(&inputs, &Limits::default(), &mut |_, _| ()).traces;
+    // No sample is less than 100 % off in what it reports of itself.
+    let mut off = span(1, 1, None);
+    off.attributes = Attributes::from_iter([("deadline.local_ms", Value::Int(90))]);
+    traces.push(Trace {
+        id: off.trace_id,
+        spans: vec![off],
+        ..Trace::default()
+    });
+    let mut typical = Typical::default();
+    let often = TypicalTime {
+        median: Nanos::from_millis(1),
+        runs: 20,
+    };
+    for span in traces.iter().flat_map(|trace| &trace.spans) {
+        let hop = (span.service().into(), span.name.clone());
+        typical.hops.insert(hop, often);
+    }
+    let analyses = traces.iter().map(|trace| analyse(trace, &policy, &typical));
+    let requests = analyses.flat_map(|analysis| analysis.requests);
+    let found = requests.flat_map(|request| request.findings);
+    let found = found.filter(|finding| finding.rule.as_str() == rule);
+    found
+        .filter(|finding| finding.evidence.time(evidence).is_some())
+        .count()
+}
+
+#[test]
+fn every_threshold_of_findings_is_heeded() {
+    let mut tried = std::collections::BTreeSet::new();
+    for (key, strict, lax, rule, evidence) in [
+        ("tolerance", "\"0ms\"", "\"1h\"", "budget_reset", "told_ms"),
+        (
+            "tolerance",
+            "\"0ms\"",
+            "\"1h\"",
+            "inverted_timeout",
+            "timeout_ms",
+        ),
+        (
+            "tolerance",
+            "\"0ms\"",
+            "\"1h\"",
+            "retry_reset",
+            "timeout_ms",
+        ),
+        (
+            "worked_after_deadline",
+            "\"0ms\"",
+            "\"1h\"",
+            "worked_after_deadline",
+            "after_ms",
+        ),
+        (
+            "started_expired",
+            "\"0ms\"",
+            "\"1h\"",
+            "started_expired",
+            "ran_ms",
+        ),
+        (
+            "doomed_retry",
+            "\"1h\"",
+            "\"0ms\"",
+            "doomed_retry",
+            "left_ms",
+        ),
+        (
+            "hedge_not_cancelled",
+            "\"0ms\"",
+            "\"1h\"",
+            "hedge_not_cancelled",
+            "ran_on_ms",
+        ),
+        (
+            "cancel_not_propagated",
+            "\"0ms\"",
+            "\"1h\"",
+            "cancel_not_propagated",
+            "ran_on_ms",
+        ),
+        (
+            "over_provisioned",
+            "1",
+            "1000000",
+            "over_provisioned",
+            "budget_ms",
+        ),
+        ("queued", "\"0%\"", "\"100%\"", "queued", "queue_ms"),
+        (
+            "accounting_mismatch",
+            "\"0ms\"",
+            "\"1h\"",
+            "accounting_mismatch",
+            "reported_ms",
+        ),
+    ] {
+        tried.insert(key);
+        let count = |value: &str| {
+            // Shares stand aside: the larger of the two counts.
+            let others = [
+                "tolerance_share",
+                "worked_after_deadline_share",
+                "accounting_mismatch_share",
+            ];
+            let others = others.map(|share| format!("{share} = \"0%\"\n")).concat();
+            findings(
+                &format!("[findings]\n{others}{key} = {value}\n"),
+                rule,
+                evidence,
+            )
+        };
+        let (many, few) = (count(strict), count(lax));
+        assert!(many > few, "{key} for {rule}: {many} and {few}");
+        assert!(few == 0 || key == "doomed_retry", "{key} for {rule}: {few}");
+    }
+    for (key, rule, evidence) in [
+        ("tolerance", "inverted_timeout", "timeout_ms"),
+        ("worked_after_deadline", "worked_after_deadline", "after_ms"),
+        ("accounting_mismatch", "accounting_mismatch", "reported_ms"),
+    ] {
+        tried.insert(key);
+        let count = |share: &str| {
+            let config = format!("[findings]\n{key} = \"0ms\"\n{key}_share = \"{share}\"\n");
+            findings(&config, rule, evidence)
+        };
+        let (many, few) = (count("0%"), count("100%"));
+        assert!(many > few, "{key}_share for {rule}: {many} and {few}");
+    }
+    let thresholds = DEFINITIONS
+        .iter()
+        .filter(|setting| setting.section == "findings");
+    for setting in thresholds {
+        let key = setting.key.trim_end_matches("_share");
+        let other = ["disabled", "severity"].contains(&key);
+        assert!(other || tried.contains(key), "{key} is not tried");
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 pub use args::ServeArgs;
 
 use self::signals::Signals;
-use super::{Exit, Printer, size};
+use super::{Exit, Printer, size, warn_of_variables};
 use crate::ingest::{self, Ingest};
 use crate::model::{Nanos, UnixNanos};
 use crate::otlp::Limits;
@@ -36,6 +36,7 @@ pub(super) fn run(
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let settings = settings::load(config, &|key| args.get(key), &settings::environment)?;
+    warn_of_variables(printer);
     start_log(&settings.values.serve.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
