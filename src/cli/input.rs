@@ -4,8 +4,9 @@ use super::printer::Printer;
 use super::progress::Progress;
 use super::{Exit, InputArgs, Setup};
 use crate::budget::analyse;
-use crate::files::{self, Input};
-use crate::model::{Analysis, Trace, TraceId, UnixNanos};
+use crate::files::{self, Gathered, Input, TraceKey};
+use crate::model::{Analysis, Trace, TraceId};
+use crate::otlp::Limits;
 
 /// Candidates of an ambiguous id that are named.
 const SHOWN_CANDIDATES: usize = 10;
@@ -20,42 +21,25 @@ pub(super) struct Read {
     pub(super) progress: Progress,
 }
 
-/// Reads the files. What could not be read is said on stderr, what can is kept.
+/// Reads the files into memory. What could not be read is said on stderr, what can is kept.
 pub(super) fn read(args: &InputArgs, setup: &Setup, printer: &Printer) -> anyhow::Result<Read> {
-    let inputs: Vec<Input> = args.files.iter().map(Input::from_argument).collect();
-    let stdin = inputs.iter().filter(|input| **input == Input::Stdin);
-    if stdin.count() > 1 {
-        anyhow::bail!("`-` is given more than once; standard input can be read only once");
-    }
-    let mut progress = Progress::new(printer.is_watched());
-    let loaded = files::load(&inputs, &setup.limits, &mut |done, total| {
-        progress.read(done, total);
-    });
-    progress.analyse(loaded.traces.len());
-    for problem in &loaded.problems {
-        printer.say(&problem.to_string());
-    }
-    for skipped in &loaded.skipped {
-        printer.say(&skipped.to_string());
-    }
-    if loaded.replaced_ids > 0 {
-        let count = loaded.replaced_ids;
-        printer.say(&format!(
-            "note: the ids of {count} spans are not hexadecimal; ids were made from them"
-        ));
-    }
-    let mut traces = loaded.traces;
+    let limits = Limits {
+        max_held_bytes: usize::MAX,
+        ..setup.limits.clone()
+    };
+    let Gone {
+        gathered,
+        exit,
+        progress,
+    } = go(args, &limits, printer)?;
+    let others = gathered.others();
+    let mut traces = gathered.each(|trace| vec![trace])?;
     if let Some(prefix) = &args.id {
-        traces = pick(traces, prefix, loaded.problems.is_empty())?;
+        pick(&traces, others, prefix, exit == Exit::Done)?;
     }
-    traces.sort_by_cached_key(|trace| (first_start(trace), trace.id));
     Ok(Read {
-        traces,
-        exit: if loaded.problems.is_empty() {
-            Exit::Done
-        } else {
-            Exit::Partial
-        },
+        traces: traces.drain(..).map(|(_, trace)| trace).collect(),
+        exit,
         progress,
     })
 }
@@ -70,40 +54,94 @@ pub(super) struct Analysed<T> {
 }
 
 /// Reads the files and does `work` with each trace and its analysis, on all cores. Neither the
-/// trace nor the analysis outlives its `work`, so that memory falls as the work goes on.
+/// trace nor the analysis outlives its `work`, and traces beyond a bound wait in a temporary file:
+/// memory is what the results take, however much is read.
 pub(super) fn analysed<T: Send>(
     args: &InputArgs,
     setup: &Setup,
     printer: &Printer,
     work: impl Fn(&Trace, &Analysis) -> Vec<T> + Sync,
 ) -> anyhow::Result<Analysed<T>> {
-    let Read {
-        traces,
+    let work = |trace: Trace| work(&trace, &analyse(&trace, &setup.policy, &setup.typical));
+    // One trace is looked for: it is held whole.
+    if args.id.is_some() {
+        let Read {
+            traces,
+            exit,
+            progress,
+        } = read(args, setup, printer)?;
+        let results = traces.into_iter().flat_map(work).collect();
+        progress.done();
+        return Ok(Analysed { results, exit });
+    }
+    let Gone {
+        gathered,
         exit,
         progress,
-    } = read(args, setup, printer)?;
-    let work = |trace: Trace| work(&trace, &analyse(&trace, &setup.policy, &setup.typical));
-    let results = files::each(traces, work).into_iter().flatten().collect();
+    } = go(args, &setup.limits, printer)?;
+    let results = gathered.each(work)?;
     progress.done();
-    Ok(Analysed { results, exit })
+    Ok(Analysed {
+        results: results.into_iter().map(|(_, result)| result).collect(),
+        exit,
+    })
 }
 
-fn first_start(trace: &Trace) -> UnixNanos {
-    let starts = trace.spans.iter().map(|span| span.start);
-    starts.min().unwrap_or_default()
+/// The files are read, but nothing is made of them yet.
+struct Gone {
+    gathered: Gathered,
+    exit: Exit,
+    progress: Progress,
 }
 
-/// The one trace whose id begins with `prefix`.
-fn pick(traces: Vec<Trace>, prefix: &str, all_read: bool) -> anyhow::Result<Vec<Trace>> {
-    let total = traces.len();
-    let found: Vec<Trace> = traces
-        .into_iter()
-        .filter(|trace| trace.id.to_string().starts_with(prefix))
-        .collect();
-    match found.len() {
-        1 => Ok(found),
-        0 => {
-            let among = match (total, all_read) {
+fn go(args: &InputArgs, limits: &Limits, printer: &Printer) -> anyhow::Result<Gone> {
+    let inputs: Vec<Input> = args.files.iter().map(Input::from_argument).collect();
+    let stdin = inputs.iter().filter(|input| **input == Input::Stdin);
+    if stdin.count() > 1 {
+        anyhow::bail!("`-` is given more than once; standard input can be read only once");
+    }
+    let mut progress = Progress::new(printer.is_watched());
+    let mut hear = |done, total| progress.read(done, total);
+    let gathered = files::gather(&inputs, limits, args.id.as_deref(), &mut hear)?;
+    progress.analyse();
+    let report = gathered.report();
+    for problem in &report.problems {
+        printer.say(&problem.to_string());
+    }
+    for passed in &report.passed_over {
+        printer.say(&passed.to_string());
+    }
+    for skipped in &report.skipped {
+        printer.say(&skipped.to_string());
+    }
+    if report.replaced_ids > 0 {
+        let count = report.replaced_ids;
+        printer.say(&format!(
+            "note: the ids of {count} spans are not hexadecimal; ids were made from them"
+        ));
+    }
+    Ok(Gone {
+        exit: if report.problems.is_empty() {
+            Exit::Done
+        } else {
+            Exit::Partial
+        },
+        gathered,
+        progress,
+    })
+}
+
+/// Holds that one trace alone has an id that begins with `prefix`; `others` have not.
+fn pick(
+    found: &[(TraceKey, Trace)],
+    others: usize,
+    prefix: &str,
+    all_read: bool,
+) -> anyhow::Result<()> {
+    match found {
+        [_] => Ok(()),
+        [] => {
+            let among = match (others, all_read) {
                 (0, _) => "there are no traces".to_owned(),
                 (1, true) => "there is 1 trace".to_owned(),
                 (n, true) => format!("there are {n} traces"),
@@ -111,8 +149,8 @@ fn pick(traces: Vec<Trace>, prefix: &str, all_read: bool) -> anyhow::Result<Vec<
             };
             anyhow::bail!("no trace id begins with `{prefix}`; {among}")
         }
-        _ => {
-            let mut ids: Vec<TraceId> = found.iter().map(|trace| trace.id).collect();
+        several => {
+            let mut ids: Vec<TraceId> = several.iter().map(|(_, trace)| trace.id).collect();
             ids.sort();
             anyhow::bail!("{}", ambiguous(prefix, &ids))
         }

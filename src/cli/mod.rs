@@ -60,6 +60,7 @@ impl Setup {
             limits: Limits {
                 max_document_bytes: size(*files.max_document_bytes),
                 max_inflated_bytes: *files.max_inflated_bytes,
+                max_held_bytes: size(*files.max_held_bytes),
                 ..Limits::default()
             },
         }

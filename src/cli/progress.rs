@@ -27,10 +27,10 @@ impl Progress {
     }
 
     /// Everything is read; what follows takes a moment, too.
-    pub(super) fn analyse(&self, traces: usize) {
+    pub(super) fn analyse(&self) {
         if let Some(bar) = &self.bar {
             bar.set_style(style("{spinner} {msg}"));
-            bar.set_message(format!("analysing {traces} traces"));
+            bar.set_message("analysing");
             bar.tick();
         }
     }

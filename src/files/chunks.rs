@@ -1,16 +1,33 @@
-//! Cutting a text into pieces that can be read apart.
+//! Cutting an input into pieces that can be read apart.
+
+use std::cell::Cell;
+use std::io::{self, Cursor, Read};
+use std::rc::Rc;
 
 use super::source::Plain;
 
 /// Bytes read before a cut is looked for.
 const PIECE: usize = 1 << 20;
 
-/// A piece of a text: whole lines, or all that is left.
+/// A piece of an input: whole lines or messages, or all that is left.
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
     pub(super) bytes: Vec<u8>,
     /// The line that it begins on, from 1.
     pub(super) line: u64,
+    /// The byte of the unpacked input that it begins at, from 0.
+    pub(super) offset: u64,
+}
+
+/// Where a text or a run of messages can be cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// What stands before this byte is whole.
+    At(usize),
+    /// Nothing is whole yet.
+    More,
+    /// Nothing will be, however much follows.
+    Never,
 }
 
 /// The pieces of an input, in order.
@@ -18,7 +35,12 @@ pub(super) struct Chunks<'r> {
     source: Plain<'r>,
     /// What is read and not yet given out.
     pending: Vec<u8>,
+    /// Bytes of `pending` that were looked through for the end of the first line.
+    searched: usize,
+    /// Whether the first line has begun in them.
+    in_line: bool,
     line: u64,
+    offset: u64,
     most: usize,
     ended: bool,
     fault: Option<String>,
@@ -29,7 +51,10 @@ impl<'r> Chunks<'r> {
         Self {
             source,
             pending: Vec::new(),
+            searched: 0,
+            in_line: false,
             line: 1,
+            offset: 0,
             most,
             ended: false,
             fault: None,
@@ -38,7 +63,7 @@ impl<'r> Chunks<'r> {
 
     /// Bytes taken from the input as it is stored.
     pub(super) fn taken(&self) -> u64 {
-        self.source.taken()
+        self.source.taken().get()
     }
 
     /// Why reading stopped before the end.
@@ -51,28 +76,72 @@ impl<'r> Chunks<'r> {
         self.ended
     }
 
+    /// What is read and not yet given out.
+    pub(super) fn pending(&self) -> &[u8] {
+        &self.pending
+    }
+
     /// What stands at the beginning: at least the first line that is not blank, if one piece
-    /// after another brings its end within the cap.
-    pub(super) fn head(&mut self) -> &[u8] {
-        while !self.ended && first_line(&self.pending).is_none() {
+    /// after another brings its end within the cap; of what is no text, one piece.
+    pub(super) fn head(&mut self, is_text: impl Fn(&[u8]) -> bool) -> &[u8] {
+        if self.pending.is_empty() {
             self.fill();
+        }
+        if is_text(&self.pending) {
+            while !self.ended && !self.has_line() {
+                self.fill();
+            }
         }
         &self.pending
     }
 
+    /// True if `pending` holds a whole line that is not blank. No byte is looked at twice.
+    fn has_line(&mut self) -> bool {
+        let new = |searched: usize| self.pending.get(searched..).unwrap_or_default();
+        if !self.in_line {
+            let blank = new(self.searched)
+                .iter()
+                .take_while(|b| b.is_ascii_whitespace());
+            self.searched += blank.count();
+            self.in_line = self.searched < self.pending.len();
+        }
+        let has_end = self.in_line && memchr::memchr(b'\n', new(self.searched)).is_some();
+        self.searched = self.pending.len();
+        has_end
+    }
+
     /// The next piece that ends before a line which can begin a document.
     pub(super) fn lines(&mut self) -> Option<Chunk> {
+        self.units(|bytes, searched| {
+            // The last byte of what was looked through may be a line end that is followed by
+            // what is new.
+            let from = searched.saturating_sub(1);
+            match last_cut(bytes.get(from..).unwrap_or_default()) {
+                Some(cut) => Cut::At(from + cut),
+                None => Cut::More,
+            }
+        })
+    }
+
+    /// The next piece that ends where `cut` says; it is given what is pending, and how much of
+    /// that it has seen before. At the end of the input, and where nothing can be cut any more,
+    /// all that is pending.
+    pub(super) fn units(&mut self, cut: impl Fn(&[u8], usize) -> Cut) -> Option<Chunk> {
         if self.pending.is_empty() {
             self.fill();
         }
+        let mut seen = 0;
         loop {
-            if let Some(cut) = last_cut(&self.pending) {
-                return Some(self.give(cut));
+            match cut(&self.pending, seen) {
+                Cut::At(at) if at > 0 => return Some(self.give(at)),
+                Cut::Never => self.ended = true,
+                Cut::At(_) | Cut::More => {}
             }
             if self.ended {
                 let all = self.pending.len();
                 return (all > 0).then(|| self.give(all));
             }
+            seen = self.pending.len();
             self.fill();
         }
     }
@@ -86,13 +155,23 @@ impl<'r> Chunks<'r> {
         (all > 0).then(|| self.give(all))
     }
 
+    /// The bytes from where the last piece ended, and the bytes taken from the input for them.
+    pub(super) fn into_reader(self) -> (impl Read + 'r, Rc<Cell<u64>>) {
+        let taken = self.source.taken();
+        let error = self.fault.map(Fault);
+        let read = Cursor::new(self.pending).chain(error.unwrap_or_default());
+        (read.chain(self.source), taken)
+    }
+
     fn give(&mut self, cut: usize) -> Chunk {
         let rest = self.pending.split_off(cut);
         let chunk = Chunk {
             bytes: std::mem::replace(&mut self.pending, rest),
             line: self.line,
+            offset: self.offset,
         };
         self.line += memchr::memchr_iter(b'\n', &chunk.bytes).count() as u64;
+        self.offset += chunk.bytes.len() as u64;
         chunk
     }
 
@@ -113,9 +192,31 @@ impl<'r> Chunks<'r> {
             Ok(got) => self.ended = got < PIECE,
             Err(error) => {
                 self.ended = true;
-                self.fault = Some(format!("reading stopped: {error}"));
+                self.fault = Some(self.stopped(&error));
             }
         }
+    }
+
+    fn stopped(&self, error: &io::Error) -> String {
+        if error.kind() == io::ErrorKind::UnexpectedEof && self.source.is_compressed() {
+            let taken = self.taken();
+            format!("cut off at byte {taken}: the compressed data ends in the middle")
+        } else {
+            format!("reading stopped: {error}")
+        }
+    }
+}
+
+/// Ends a reader with a fault, or with nothing.
+#[derive(Default)]
+struct Fault(String);
+
+impl Read for Fault {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        if self.0.is_empty() {
+            return Ok(0);
+        }
+        Err(io::Error::other(std::mem::take(&mut self.0)))
     }
 }
 

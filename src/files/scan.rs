@@ -1,54 +1,118 @@
 //! From the bytes of one input to its spans.
 
-use std::collections::BTreeMap;
 use std::io::Read;
-use std::num::NonZero;
-use std::sync::{Mutex, mpsc};
-use std::thread;
 
+use super::archive;
 use super::chunks::{Chunk, Chunks, first_line};
 use super::foreign::Format;
 use super::gather::{Gather, Piece};
-use super::source::Plain;
+use super::messages::Framing;
+use super::pool;
+use super::source::{Allowance, Plain};
 use super::{binary, foreign, formats};
 use crate::otlp::json::reader::{Reader, Syntax};
 use crate::otlp::json::{self, document};
 use crate::otlp::{Batch, Limits};
 
-/// Reads an input whole.
-pub(super) fn input<'r>(
-    input: Box<dyn Read + Send + 'r>,
-    limits: &Limits,
-    gather: &mut Gather,
-    progress: &mut dyn FnMut(u64),
-) {
-    let source = match Plain::new(input, limits.max_inflated_bytes) {
-        Ok(source) => source,
-        Err(error) => return gather.problem(None, None, format!("cannot be read: {error}")),
-    };
-    let mut chunks = Chunks::new(source, limits.max_document_bytes);
-    let head = chunks.head();
-    let text = head.strip_prefix(json::MARK).unwrap_or(head);
-    if text.iter().all(u8::is_ascii_whitespace) && chunks.has_ended() {
-        let empty = chunks
-            .take_fault()
-            .unwrap_or_else(|| "file is empty".to_owned());
-        gather.problem(None, None, empty);
-    } else if binary::is_binary(chunks.head()) {
-        if let Some(chunk) = chunks.all() {
-            gather.add(binary::piece(&chunk.bytes, limits));
+/// What reading an input may cost, and who is told how far it has come.
+pub(super) struct Scan<'a> {
+    pub(super) limits: &'a Limits,
+    /// For all that is packed in the input.
+    pub(super) allowance: Allowance,
+    /// Hears of the bytes taken from the input as it is stored.
+    pub(super) progress: &'a mut dyn FnMut(u64),
+    /// How many archives it stands in.
+    pub(super) depth: usize,
+}
+
+impl Scan<'_> {
+    /// Reads an input whole; `Err` is why nothing in it is of use, which is told nowhere yet.
+    pub(super) fn input(
+        &mut self,
+        name: String,
+        input: Result<Box<dyn Read + '_>, String>,
+        gather: &mut Gather,
+    ) -> Result<(), String> {
+        let around = gather.begin(name);
+        match input {
+            Ok(input) => match Plain::new(input, &self.allowance) {
+                Ok(source) => self.content(source, gather),
+                Err(error) => gather.problem(None, None, format!("cannot be read: {error}")),
+            },
+            Err(reason) => gather.problem(None, None, reason),
         }
-    } else if let Some(format) = foreign::text(chunks.head()) {
-        gather.problem(None, None, format.refusal());
-    } else if is_lines(chunks.head()) {
-        lines(&mut chunks, limits, gather, progress);
-    } else if let Some(chunk) = chunks.all() {
-        progress(chunks.taken());
-        gather.add(piece(&chunk, &mut Batch::new(limits)));
+        gather.end(around)
     }
-    progress(chunks.taken());
-    if let Some(fault) = chunks.take_fault() {
-        gather.problem(None, None, fault);
+
+    fn content(&mut self, source: Plain<'_>, gather: &mut Gather) {
+        let limits = self.limits;
+        let mut chunks = Chunks::new(source, limits.max_document_bytes);
+        let head = chunks.head(|head| !binary::is_binary(head));
+        let text = head.strip_prefix(json::MARK).unwrap_or(head);
+        if text.iter().all(u8::is_ascii_whitespace) && chunks.has_ended() {
+            match chunks.take_fault() {
+                Some(fault) => gather.problem(None, None, fault),
+                None => gather.refuse("file is empty".to_owned()),
+            }
+        } else if archive::is_tar(chunks.pending()) {
+            return archive::members(self, chunks, gather);
+        } else if binary::is_binary(chunks.pending()) {
+            match Framing::of(chunks.pending(), limits) {
+                Some(framing) => self.pieces(
+                    &mut chunks,
+                    |chunks| framing.next(chunks, limits),
+                    |batch, chunk| framing.piece(&chunk, batch),
+                    gather,
+                ),
+                None => gather.refuse(binary::refusal(chunks.pending())),
+            }
+        } else if let Some(format) = foreign::text(chunks.pending()) {
+            gather.refuse(format.refusal());
+        } else if is_lines(chunks.pending()) {
+            self.pieces(
+                &mut chunks,
+                Chunks::lines,
+                |batch, chunk| documents(&chunk, batch).whole(),
+                gather,
+            );
+        } else if let Some(chunk) = chunks.all() {
+            (self.progress)(chunks.taken());
+            gather.add(documents(&chunk, &mut Batch::new(limits)).whole());
+        }
+        (self.progress)(chunks.taken());
+        if let Some(fault) = chunks.take_fault() {
+            gather.problem(None, None, fault);
+        }
+    }
+
+    /// Reads pieces on all cores and joins them in order; what is short, on this one.
+    fn pieces<'r>(
+        &mut self,
+        chunks: &mut Chunks<'r>,
+        next: impl Fn(&mut Chunks<'r>) -> Option<Chunk>,
+        piece: impl Fn(&mut Batch<'_>, Chunk) -> Piece + Sync,
+        gather: &mut Gather,
+    ) {
+        let mut first = next(chunks);
+        if chunks.has_ended() {
+            let mut batch = Batch::new(self.limits);
+            while let Some(chunk) = first {
+                gather.add(piece(&mut batch, chunk));
+                first = next(chunks);
+            }
+            return;
+        }
+        let next = || {
+            (self.progress)(chunks.taken());
+            first.take().or_else(|| next(chunks))
+        };
+        let limits = self.limits;
+        pool::ordered(
+            next,
+            || Batch::new(limits),
+            piece,
+            |piece| gather.add(piece),
+        );
     }
 }
 
@@ -61,98 +125,35 @@ fn is_lines(head: &[u8]) -> bool {
     })
 }
 
-/// Reads pieces on all cores and joins them in order. Threads take the next piece when they are
-/// done with one; no more than two each wait.
-fn lines(
-    chunks: &mut Chunks<'_>,
-    limits: &Limits,
-    gather: &mut Gather,
-    progress: &mut dyn FnMut(u64),
-) {
-    let Some(first) = chunks.lines() else { return };
-    if chunks.has_ended() {
-        let mut batch = Batch::new(limits);
-        gather.add(piece(&first, &mut batch));
-        while let Some(chunk) = chunks.lines() {
-            gather.add(piece(&chunk, &mut batch));
-        }
-        return;
-    }
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let (work, todo) = mpsc::sync_channel::<(u64, Chunk)>(2 * threads);
-    let (done, results) = mpsc::channel::<(u64, Piece)>();
-    let todo = Mutex::new(todo);
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            let done = done.clone();
-            let todo = &todo;
-            scope.spawn(move || {
-                let mut batch = Batch::new(limits);
-                loop {
-                    let Ok(next) = todo.lock().map(|todo| todo.recv()) else {
-                        return;
-                    };
-                    let Ok((number, chunk)) = next else { return };
-                    if done.send((number, piece(&chunk, &mut batch))).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(done);
-        let mut joined = Joined::default();
-        let mut next = Some(first);
-        let mut number = 0;
-        while let Some(chunk) = next {
-            if work.send((number, chunk)).is_err() {
-                break;
-            }
-            number += 1;
-            while let Ok(result) = results.try_recv() {
-                joined.add(result, gather);
-            }
-            progress(chunks.taken());
-            next = chunks.lines();
-        }
-        drop(work);
-        for result in results {
-            joined.add(result, gather);
-        }
-    });
+/// Reads the documents of a message that is JSON. An error is what is wrong with it.
+pub(super) fn message(
+    bytes: Vec<u8>,
+    batch: &mut Batch<'_>,
+    piece: &mut Piece,
+) -> Result<(), String> {
+    let chunk = Chunk {
+        bytes,
+        line: 1,
+        offset: 0,
+    };
+    piece.join(documents(&chunk, batch))
 }
 
-/// Pieces that came before their turn.
-#[derive(Debug, Default)]
-struct Joined {
-    next: u64,
-    waiting: BTreeMap<u64, Piece>,
-}
-
-impl Joined {
-    fn add(&mut self, (number, piece): (u64, Piece), gather: &mut Gather) {
-        self.waiting.insert(number, piece);
-        while let Some(piece) = self.waiting.remove(&self.next) {
-            gather.add(piece);
-            self.next += 1;
-        }
-    }
-}
-
-/// Reads the documents of a piece of text.
-pub(super) fn piece(chunk: &Chunk, batch: &mut Batch<'_>) -> Piece {
+/// Reads the documents of a piece of text; its spans are not yet sorted by trace.
+fn documents(chunk: &Chunk, batch: &mut Batch<'_>) -> Piece {
     let text = json::text(&chunk.bytes);
     let mut reader = Reader::new(&text);
     let mut piece = Piece::default();
-    let mut lines = Lines::new(&text, chunk.line);
+    let mut lines = Lines::new(&text, chunk);
     let mut rejected_on = chunk.line;
     while !reader.is_at_end() {
         let start = reader.at();
         let mark = batch.mark();
         match document(&mut reader, batch) {
             Ok(found) if found.any() => {
-                piece.has_traces |= found.traces;
-                piece.has_logs |= found.logs;
-                piece.has_metrics |= found.metrics;
+                piece.has.traces |= found.traces;
+                piece.has.logs |= found.logs;
+                piece.has.metrics |= found.metrics;
                 if batch.is_first_span_rejection(mark) {
                     rejected_on = lines.at(start).0;
                 }
@@ -161,35 +162,42 @@ pub(super) fn piece(chunk: &Chunk, batch: &mut Batch<'_>) -> Piece {
                 batch.back_to(mark);
                 let whole = text.get(start..reader.at()).unwrap_or_default();
                 if formats::read(&found, whole, batch) {
-                    piece.has_traces = true;
+                    piece.has.traces = true;
                     if batch.is_first_span_rejection(mark) {
                         rejected_on = lines.at(start).0;
                     }
                 } else {
-                    piece.foreign.push((Format::of(&found), lines.at(start).0));
+                    piece.foreign(Format::of(&found), lines.at(start).0);
                 }
             }
             Err(fault) => {
                 batch.back_to(mark);
-                piece.faults.push(fault_at(fault, start, &mut lines));
-                reader.seek(resume(&text, start));
+                let next = resume(&text, start);
+                let (line, column, reason) = fault_at(fault, start, next, &mut lines);
+                piece.fault(Some(line), column, reason);
+                reader.seek(next);
             }
         }
     }
     let points = batch.points;
-    piece.take(batch.take(), points, rejected_on);
+    piece.add(batch.take(), points, Some(rejected_on));
     piece
 }
 
-fn fault_at(fault: Syntax, start: usize, lines: &mut Lines<'_>) -> (u64, Option<u64>, String) {
+/// What is wrong with the document that begins at `start`, where the next one may begin at `next`.
+fn fault_at(
+    fault: Syntax,
+    start: usize,
+    next: usize,
+    lines: &mut Lines<'_>,
+) -> (u64, Option<u64>, String) {
     let begin = lines.at(start).0;
     let (line, column) = lines.at(fault.at);
     if fault.what == Syntax::CUT_OFF {
-        (
-            begin,
-            None,
-            "the document that begins here is cut off".to_owned(),
-        )
+        let at = lines.byte(next);
+        let at = at.map_or_else(String::new, |at| format!(" at byte {at}"));
+        let reason = format!("the document that begins here is cut off{at}");
+        (begin, None, reason)
     } else if line == begin {
         (line, Some(column), format!("not JSON: {}", fault.what))
     } else {
@@ -216,24 +224,32 @@ fn resume(text: &str, start: usize) -> usize {
 #[derive(Debug)]
 struct Lines<'a> {
     text: &'a str,
-    first: u64,
+    chunk: &'a Chunk,
     known: (usize, u64),
 }
 
 impl<'a> Lines<'a> {
-    fn new(text: &'a str, first: u64) -> Self {
+    fn new(text: &'a str, chunk: &'a Chunk) -> Self {
         Self {
             text,
-            first,
-            known: (0, first),
+            chunk,
+            known: (0, chunk.line),
         }
+    }
+
+    /// The byte of the input; not known where the text had to be repaired.
+    fn byte(&self, offset: usize) -> Option<u64> {
+        let bytes = &self.chunk.bytes;
+        let mark = bytes.starts_with(json::MARK).then_some(json::MARK.len());
+        let mark = mark.unwrap_or_default();
+        (self.text.len() + mark == bytes.len()).then(|| self.chunk.offset + (mark + offset) as u64)
     }
 
     fn at(&mut self, offset: usize) -> (u64, u64) {
         let bytes = self.text.as_bytes();
         let offset = offset.min(bytes.len());
         if offset < self.known.0 {
-            self.known = (0, self.first);
+            self.known = (0, self.chunk.line);
         }
         let between = bytes.get(self.known.0..offset).unwrap_or_default();
         self.known = (

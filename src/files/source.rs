@@ -1,9 +1,9 @@
 //! Opening inputs and taking off their compression.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::rc::Rc;
 
 use super::Input;
 use crate::otlp::Encoding;
@@ -13,30 +13,17 @@ use crate::otlp::inflate;
 const LAYERS: usize = 4;
 const BUFFER: usize = 256 << 10;
 
-/// Bytes to come, as far as the files tell; 0 when one of them cannot.
-pub(super) fn total_bytes(inputs: &[Input]) -> u64 {
-    let size = |input: &Input| match input {
-        Input::Path(path) => fs::metadata(path).ok().filter(fs::Metadata::is_file),
-        Input::Stdin => None,
-    };
-    let sizes: Option<Vec<_>> = inputs.iter().map(size).collect();
-    sizes.map_or(0, |sizes| sizes.iter().map(fs::Metadata::len).sum())
-}
-
 /// The bytes of an input as they are stored, or why there are none.
-pub(super) fn open(input: &Input) -> Result<Box<dyn Read + Send>, String> {
+pub(super) fn open(input: &Input) -> Result<Box<dyn Read>, String> {
     let Input::Path(path) = input else {
         return Ok(Box::new(io::stdin()));
     };
-    let metadata = fs::metadata(path).map_err(|error| refusal(&error))?;
-    if metadata.is_dir() {
-        return Err("is a directory; name the files in it".to_owned());
-    }
     let file = File::open(path).map_err(|error| refusal(&error))?;
     Ok(Box::new(file))
 }
 
-fn refusal(error: &io::Error) -> String {
+/// Why a path cannot be read, for people.
+pub(super) fn refusal(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
@@ -44,32 +31,60 @@ fn refusal(error: &io::Error) -> String {
     }
 }
 
+/// How many bytes of a file there are; 0 for what has no size.
+pub(super) fn size(input: &Input) -> Option<u64> {
+    match input {
+        Input::Path(path) => fs::metadata(path)
+            .ok()
+            .filter(fs::Metadata::is_file)
+            .map(|file| file.len()),
+        Input::Stdin => None,
+    }
+}
+
+/// Bytes that may still come out of compressed input: one allowance for an input and all that is
+/// packed in it, so that no nesting multiplies it.
+#[derive(Debug, Clone)]
+pub(super) struct Allowance(Rc<Cell<u64>>);
+
+impl Allowance {
+    pub(super) fn new(bytes: u64) -> Self {
+        Self(Rc::new(Cell::new(bytes)))
+    }
+
+    fn spend(&self, bytes: u64) -> io::Result<()> {
+        let left = self.0.get().checked_sub(bytes);
+        self.0.set(left.unwrap_or(0));
+        left.map(drop)
+            .ok_or_else(|| io::Error::other("more comes out of it than a file may hold"))
+    }
+}
+
 /// The bytes of an input without its compression.
 pub(super) struct Plain<'r> {
-    reader: Box<dyn BufRead + Send + 'r>,
+    reader: Box<dyn BufRead + 'r>,
     /// Bytes taken from the input as it is stored.
-    taken: Arc<AtomicU64>,
-    /// Bytes that may still come out, when they are compressed.
-    left: Option<u64>,
+    taken: Rc<Cell<u64>>,
+    is_compressed: bool,
+    allowance: Allowance,
 }
 
 impl<'r> Plain<'r> {
-    pub(super) fn new(input: Box<dyn Read + Send + 'r>, cap: u64) -> io::Result<Self> {
-        let taken = Arc::new(AtomicU64::new(0));
+    pub(super) fn new(input: Box<dyn Read + 'r>, allowance: &Allowance) -> io::Result<Self> {
+        let taken = Rc::default();
         let counted = Counted {
             inner: input,
-            taken: Arc::clone(&taken),
+            taken: Rc::clone(&taken),
         };
-        let mut reader: Box<dyn BufRead + Send + 'r> =
-            Box::new(BufReader::with_capacity(BUFFER, counted));
-        let mut left = None;
+        let mut reader: Box<dyn BufRead + 'r> = Box::new(BufReader::with_capacity(BUFFER, counted));
+        let mut is_compressed = false;
         for _ in 0..LAYERS {
             let start = reader.fill_buf()?;
             let encoding = Encoding::from_magic(start);
             if encoding == Encoding::Identity {
                 break;
             }
-            left = Some(cap);
+            is_compressed = true;
             reader = Box::new(BufReader::with_capacity(
                 BUFFER,
                 inflate::stream(encoding, reader)?,
@@ -78,35 +93,52 @@ impl<'r> Plain<'r> {
         Ok(Self {
             reader,
             taken,
-            left,
+            is_compressed,
+            allowance: allowance.clone(),
         })
     }
 
-    pub(super) fn taken(&self) -> u64 {
-        self.taken.load(Ordering::Relaxed)
+    /// Bytes taken so far from the input as it is stored.
+    pub(super) fn taken(&self) -> Rc<Cell<u64>> {
+        Rc::clone(&self.taken)
     }
 
-    /// Adds up to `most` bytes to `out`; 0 at the end.
+    /// True if the bytes of the input were compressed.
+    pub(super) fn is_compressed(&self) -> bool {
+        self.is_compressed
+    }
+
+    /// Adds up to `most` bytes to `out`; less than that at the end alone.
     pub(super) fn read_into(&mut self, out: &mut Vec<u8>, most: usize) -> io::Result<usize> {
-        let got = (&mut self.reader).take(most as u64).read_to_end(out)?;
-        if let Some(left) = &mut self.left {
-            *left = left
-                .checked_sub(got as u64)
-                .ok_or_else(|| io::Error::other("more comes out of it than a file may hold"))?;
+        let before = out.len();
+        // What came before a fault is in `out`, and is of use.
+        let read = (&mut self.reader).take(most as u64).read_to_end(out);
+        if self.is_compressed {
+            self.allowance.spend((out.len() - before) as u64)?;
+        }
+        read
+    }
+}
+
+impl Read for Plain<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.reader.read(buffer)?;
+        if self.is_compressed {
+            self.allowance.spend(got as u64)?;
         }
         Ok(got)
     }
 }
 
 struct Counted<'r> {
-    inner: Box<dyn Read + Send + 'r>,
-    taken: Arc<AtomicU64>,
+    inner: Box<dyn Read + 'r>,
+    taken: Rc<Cell<u64>>,
 }
 
 impl Read for Counted<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = self.inner.read(buffer)?;
-        self.taken.fetch_add(got as u64, Ordering::Relaxed);
+        self.taken.set(self.taken.get() + got as u64);
         Ok(got)
     }
 }

@@ -12,6 +12,7 @@ mod analysis;
 mod finding;
 mod id;
 pub mod number;
+pub mod size;
 mod span;
 mod time;
 mod value;

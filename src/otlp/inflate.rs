@@ -91,8 +91,8 @@ pub fn inflate(
 )]
 pub(crate) fn stream<'r>(
     encoding: Encoding,
-    reader: impl io::BufRead + Send + 'r,
-) -> io::Result<Box<dyn Read + Send + 'r>> {
+    reader: impl io::BufRead + 'r,
+) -> io::Result<Box<dyn Read + 'r>> {
     Ok(match encoding {
         Encoding::Identity => Box::new(reader),
         Encoding::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(reader)),

@@ -18,11 +18,12 @@ use crate::model::{Span, SpanLog};
 pub use inflate::{Encoding, InflateError, inflate};
 pub use json::{logs_from_json, metrics_count_from_json, traces_from_json, traces_to_json};
 pub use proto::{
-    logs_from_proto, logs_from_request, metrics_count_from_proto, metrics_count_from_request,
-    traces_from_proto, traces_from_request, traces_to_proto,
+    logs_from_proto, logs_from_request, logs_to_proto, metrics_count_from_proto,
+    metrics_count_from_request, traces_from_proto, traces_from_request, traces_to_proto,
 };
 
 pub(crate) use batch::Batch;
+pub(crate) use proto::traces_into;
 
 /// What input may cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +37,9 @@ pub struct Limits {
     pub max_document_bytes: usize,
     /// Bytes that one compressed file may become.
     pub max_inflated_bytes: u64,
+    /// Bytes of spans, as they are estimated, that a command over files holds in memory at once
+    /// where it can do with a part of them; the others wait in a temporary file.
+    pub max_held_bytes: usize,
     /// Whether any word of eight or more characters may stand for an id, as in files made by
     /// hand. Such ids are replaced by made ones and counted.
     pub words_as_ids: bool,
@@ -49,6 +53,7 @@ impl Default for Limits {
             max_depth: 30,
             max_document_bytes: 1 << 30,
             max_inflated_bytes: 16 << 30,
+            max_held_bytes: 128 << 20,
             words_as_ids: false,
         }
     }

@@ -183,6 +183,8 @@ settings! {
         max_document_bytes: u64, BYTES, "1GiB";
         /// The most bytes that one compressed file may become.
         max_inflated_bytes: u64, BYTES, "16GiB";
+        /// About the most bytes of spans in memory at once; more wait in a temporary file.
+        max_held_bytes: u64, BYTES, "128MiB";
     }
     /// How requests are analysed.
     analysis: Analysis, false {

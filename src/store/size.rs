@@ -1,39 +1,9 @@
-//! About how many bytes things take in memory; what the ceilings in bytes count with.
+//! About how many bytes results take in memory; what the ceilings in bytes count with.
 
 use std::mem::size_of;
 
-use crate::model::{
-    Attributes, Call, Finding, Hop, LedgerRow, PathSegment, Request, Span, SpanLog, Text, Trace,
-    Value,
-};
-
-/// A span without its resource and scope, which it shares with its batch.
-pub fn of_span(span: &Span) -> usize {
-    let events: usize = span
-        .events
-        .iter()
-        .map(|event| size_of_val(event) + of_text(&event.name) + of_attributes(&event.attributes))
-        .sum();
-    let links: usize = span
-        .links
-        .iter()
-        .map(|link| {
-            size_of_val(link) + of_text(&link.trace_state) + of_attributes(&link.attributes)
-        })
-        .sum();
-    size_of::<Span>()
-        + of_text(&span.name)
-        + of_text(&span.trace_state)
-        + of_text(&span.status.message)
-        + of_attributes(&span.attributes)
-        + events
-        + links
-}
-
-/// A log record.
-pub fn of_log(log: &SpanLog) -> usize {
-    size_of::<SpanLog>() + of_attributes(&log.attributes)
-}
+pub use crate::model::size::{of_log, of_span};
+use crate::model::{Call, Finding, Hop, LedgerRow, PathSegment, Request, Trace};
 
 pub(super) fn of_trace(trace: &Trace) -> usize {
     trace.spans.iter().map(of_span).sum::<usize>() + trace.logs.iter().map(of_log).sum::<usize>()
@@ -49,34 +19,4 @@ pub(super) fn of_request(request: &Request) -> usize {
         + request.path.len() * size_of::<PathSegment>()
         + request.ledger.len() * size_of::<LedgerRow>()
         + request.findings.len() * size_of::<Finding>()
-}
-
-/// Values nest as deep as the decoder allows, which bounds this recursion.
-fn of_attributes(attributes: &Attributes) -> usize {
-    attributes
-        .0
-        .iter()
-        .map(|(key, value)| size_of::<(Text, Value)>() + of_text(key) + of_value(value))
-        .sum()
-}
-
-fn of_value(value: &Value) -> usize {
-    match value {
-        Value::Str(text) => of_text(text),
-        Value::Bytes(bytes) => bytes.len(),
-        Value::Array(values) => values
-            .iter()
-            .map(|value| size_of::<Value>() + of_value(value))
-            .sum(),
-        Value::Map(attributes) => of_attributes(attributes),
-        Value::Empty | Value::Bool(_) | Value::Int(_) | Value::Double(_) => 0,
-    }
-}
-
-fn of_text(text: &Text) -> usize {
-    if text.is_heap_allocated() {
-        text.capacity()
-    } else {
-        0
-    }
 }

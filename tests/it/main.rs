@@ -12,12 +12,14 @@ mod support;
 mod entry;
 
 mod architecture;
+mod bounded;
 mod budget;
 mod cli;
 mod corpus;
 mod files;
 mod hostile;
 mod ingest;
+mod inputs;
 mod jaeger;
 mod listen;
 mod otlp;

@@ -20,8 +20,14 @@ use crate::otlp::{Batch, DecodeError, Decoded, Limits, Reject};
 /// Reads an `ExportTraceServiceRequest` or `TracesData`.
 pub fn traces_from_proto(bytes: &[u8], limits: &Limits) -> Result<Decoded, DecodeError> {
     let mut batch = Batch::new(limits);
-    each(bytes, limits, |entry| resource_spans(entry, &mut batch))?;
+    traces_into(bytes, &mut batch)?;
     Ok(batch.take())
+}
+
+/// As [`traces_from_proto`], into a batch that shares resources with messages before.
+pub(crate) fn traces_into(bytes: &[u8], batch: &mut Batch<'_>) -> Result<(), DecodeError> {
+    let limits = batch.limits;
+    each(bytes, limits, |entry| resource_spans(entry, batch))
 }
 
 /// Reads an `ExportLogsServiceRequest` or `LogsData`.

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{
     AnyValue, ArrayValue, InstrumentationScope, KeyValue, KeyValueList, any_value,
 };
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
 use opentelemetry_proto::tonic::resource::v1::Resource as ProtoResource;
 use opentelemetry_proto::tonic::trace::v1::{
     ResourceSpans, ScopeSpans, Span as ProtoSpan, Status as ProtoStatus, span,
 };
 
 use super::convert::{kind_number, status_number};
-use crate::model::{Attributes, Event, Link, Resource, Scope, Span, Status, Value};
+use crate::model::{Attributes, Event, Link, Resource, Scope, Span, SpanLog, Status, Value};
 
 /// The spans as one request, in their order: neighbours with one resource share its entry.
 pub fn traces_to_proto(spans: &[Span]) -> ExportTraceServiceRequest {
@@ -29,6 +31,28 @@ pub fn traces_to_proto(spans: &[Span]) -> ExportTraceServiceRequest {
         })
         .collect();
     ExportTraceServiceRequest { resource_spans }
+}
+
+/// The log records as one request; of a record no more is known than its span, time and
+/// attributes.
+pub fn logs_to_proto(logs: &[SpanLog]) -> ExportLogsServiceRequest {
+    let record = |log: &SpanLog| LogRecord {
+        time_unix_nano: log.time.0,
+        trace_id: log.trace_id.0.to_vec(),
+        span_id: log.span_id.0.to_vec(),
+        attributes: attributes(&log.attributes),
+        ..LogRecord::default()
+    };
+    let scope_logs = vec![ScopeLogs {
+        log_records: logs.iter().map(record).collect(),
+        ..ScopeLogs::default()
+    }];
+    ExportLogsServiceRequest {
+        resource_logs: vec![ResourceLogs {
+            scope_logs,
+            ..ResourceLogs::default()
+        }],
+    }
 }
 
 /// The longest stretches of neighbours that are alike.

@@ -13,7 +13,8 @@ pub use decode::{
     logs_from_proto, logs_from_request, metrics_count_from_proto, metrics_count_from_request,
     traces_from_proto, traces_from_request,
 };
-pub use encode::traces_to_proto;
+pub use encode::{logs_to_proto, traces_to_proto};
 
 pub(crate) use convert::{kind, kind_number, status_code, status_number};
+pub(crate) use decode::traces_into;
 pub(super) use encode::runs;
