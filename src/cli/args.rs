@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use super::config::ConfigArgs;
+use super::filter::FilterArgs;
+use super::select::{ListArgs, SelectArgs};
 use super::serve::ServeArgs;
 use super::shell::{CompletionsArgs, ManArgs};
 
@@ -73,6 +75,8 @@ pub enum Command {
     Trace(TraceArgs),
     /// List the requests in trace files, a line each
     Traces(TracesArgs),
+    /// Explain the filter language of --where, with all its fields
+    Filter(FilterArgs),
     /// Show or check the configuration, or print an example of it
     Config(ConfigArgs),
     /// Print the completions of a shell
@@ -90,6 +94,9 @@ pub struct InputArgs {
     /// Only the trace with this id, or with the only id that begins so (4 hex digits or more)
     #[arg(long, value_name = "HEX", value_parser = parse_prefix)]
     pub id: Option<String>,
+    /// Which of the requests.
+    #[command(flatten)]
+    pub select: SelectArgs,
 }
 
 /// `dwindle trace`.
@@ -120,28 +127,16 @@ pub enum TraceFormat {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   dwindle traces spans.ndjson
-  dwindle traces *.json --format csv > requests.csv
+  dwindle traces spans.ndjson --where 'outcome=missed and wasted > 200ms' --sort -wasted --limit 20
+  dwindle traces *.json --since 15m --format csv > requests.csv
   zstdcat traces.zst | dwindle traces - --format ndjson | jq 'select(.outcome == \"missed\")'")]
 pub struct TracesArgs {
     /// What to read.
     #[command(flatten)]
     pub input: InputArgs,
-    /// A table for people, one JSON array, one JSON object a line, or CSV with a header
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ListFormat::Table)]
-    pub format: ListFormat,
-}
-
-/// How `dwindle traces` prints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ListFormat {
-    /// Columns for people.
-    Table,
-    /// One JSON array.
-    Json,
-    /// One JSON object a line.
-    Ndjson,
-    /// Comma-separated values with a header (RFC 4180).
-    Csv,
+    /// How the list is printed.
+    #[command(flatten)]
+    pub list: ListArgs,
 }
 
 /// A trace id or the beginning of one, as lower-case hex digits.

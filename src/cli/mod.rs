@@ -6,9 +6,12 @@
 
 mod args;
 mod config;
+mod filter;
 mod input;
+mod list;
 mod printer;
 mod progress;
+mod select;
 mod serve;
 mod shell;
 mod trace;
@@ -18,11 +21,11 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-pub use args::{
-    Args, Color, Command, InputArgs, ListFormat, LookArgs, TraceArgs, TraceFormat, TracesArgs,
-};
+pub use args::{Args, Color, Command, InputArgs, LookArgs, TraceArgs, TraceFormat, TracesArgs};
 pub use config::ConfigArgs;
+pub use filter::FilterArgs;
 pub use printer::Printer;
+pub use select::{ListArgs, ListFormat, SelectArgs};
 pub use serve::ServeArgs;
 pub use shell::{CompletionsArgs, ManArgs};
 
@@ -108,6 +111,7 @@ fn run(args: &Args, printer: &mut Printer) -> anyhow::Result<Exit> {
         Command::Serve(args) => serve::run(args, named, printer),
         Command::Trace(args) => trace::run(args, &setup()?, printer),
         Command::Traces(args) => traces::run(args, &setup()?, printer),
+        Command::Filter(args) => filter::run(args, printer),
         Command::Config(args) => config::run(args, named, printer),
         Command::Completions(args) => shell::completions(args, printer),
         Command::Man(args) => shell::man(args, printer),

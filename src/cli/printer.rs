@@ -91,6 +91,21 @@ impl Printer {
         self.data("\n")
     }
 
+    /// Prints JSON values as one array, each on its line.
+    pub(super) fn array(
+        &mut self,
+        values: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Result<(), PrintError> {
+        self.data("[")?;
+        let mut end = "]";
+        for (index, value) in values.into_iter().enumerate() {
+            self.data(if index == 0 { "\n" } else { ",\n" })?;
+            self.data(value.as_ref())?;
+            end = "\n]";
+        }
+        self.line(end)
+    }
+
     /// Says something to whoever runs the command. A closed stderr is ignored: there is no other
     /// place to say it.
     pub(super) fn say(&self, text: &str) {

@@ -1,6 +1,7 @@
 //! `dwindle trace`: the waterfall of each request.
 
 use super::input::{self, Read};
+use super::select::Selection;
 use super::{Exit, Printer, Setup, TraceArgs, TraceFormat};
 use crate::budget::analyse;
 use crate::files;
@@ -11,6 +12,7 @@ use crate::report::{json, terminal};
 const BATCH: usize = 512;
 
 pub(super) fn run(args: &TraceArgs, setup: &Setup, printer: &mut Printer) -> anyhow::Result<Exit> {
+    let selection = Selection::of(&args.input.select, printer)?;
     let Read {
         traces,
         exit,
@@ -22,6 +24,7 @@ pub(super) fn run(args: &TraceArgs, setup: &Setup, printer: &mut Printer) -> any
         analyse(&trace, &setup.policy, &setup.typical)
             .requests
             .iter()
+            .filter(|request| selection.takes(request))
             .map(|request| match args.format {
                 TraceFormat::Text => terminal::request(request, look),
                 TraceFormat::Json => json::one(request),
@@ -45,7 +48,7 @@ pub(super) fn run(args: &TraceArgs, setup: &Setup, printer: &mut Printer) -> any
         }
     }
     if printed == 0 && args.format == TraceFormat::Text {
-        printer.say("no requests in what was read");
+        printer.say(&selection.nothing());
     }
     Ok(exit)
 }

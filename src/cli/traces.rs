@@ -1,12 +1,17 @@
 //! `dwindle traces`: a line per request.
 
+use std::cmp::Ordering;
+
 use super::input::{self, Analysed};
+use super::select::{Selection, say_cut};
 use super::{Exit, ListFormat, Printer, Setup, TracesArgs};
 use crate::model::{Request, SpanId, TraceId, UnixNanos};
+use crate::query::order::{ByField, Key};
 use crate::report::{csv, json, table};
 
 /// What is kept of a request: its place in the list and what is printed of it.
 struct Line {
+    order: Key,
     key: (UnixNanos, TraceId, SpanId),
     shown: Shown,
 }
@@ -17,27 +22,41 @@ enum Shown {
 }
 
 pub(super) fn run(args: &TracesArgs, setup: &Setup, printer: &mut Printer) -> anyhow::Result<Exit> {
+    let selection = Selection::of(&args.input.select, printer)?;
+    let by = args.list.sort.as_ref().map(ByField::of).transpose();
+    let by = by.map_err(|error| anyhow::anyhow!("--sort: {error}"))?;
+    let format = args.list.format;
     let Analysed { results, exit } =
         input::analysed(&args.input, setup, printer, |_, analysis| {
             let requests = analysis.requests.iter();
-            requests.map(|request| line(request, args.format)).collect()
+            let taken = requests.filter(|request| selection.takes(request));
+            taken.map(|request| line(request, by, format)).collect()
         })?;
     let mut lines: Vec<Line> = results;
-    lines.sort_by_key(|line| line.key);
-    print(&lines, args.format, printer)?;
-    if lines.is_empty() && args.format == ListFormat::Table {
-        printer.say("no requests in what was read");
+    let descending = by.is_some_and(|by| by.descending);
+    lines.sort_by(|a, b| match a.order.compare(&b.order, descending) {
+        Ordering::Equal => a.key.cmp(&b.key),
+        order => order,
+    });
+    let all = lines.len();
+    let limit = args.list.limit.map(usize::try_from);
+    lines.truncate(limit.map_or(all, |limit| limit.unwrap_or(all)));
+    print(&lines, format, printer)?;
+    say_cut(printer, lines.len(), all);
+    if lines.is_empty() && format == ListFormat::Table {
+        printer.say(&selection.nothing());
     }
     Ok(exit)
 }
 
-fn line(request: &Request, format: ListFormat) -> Line {
+fn line(request: &Request, by: Option<ByField>, format: ListFormat) -> Line {
     let shown = match format {
-        ListFormat::Table => Shown::Row(Box::new(table::row(request))),
+        ListFormat::Table | ListFormat::Markdown => Shown::Row(Box::new(table::row(request))),
         ListFormat::Json | ListFormat::Ndjson => Shown::Text(json::listed(request)),
         ListFormat::Csv => Shown::Text(csv::record(request)),
     };
     Line {
+        order: by.map_or(Key::Null, |by| by.key(request)),
         key: (request.start, request.trace_id, request.request),
         shown,
     }
@@ -45,17 +64,22 @@ fn line(request: &Request, format: ListFormat) -> Line {
 
 fn print(lines: &[Line], format: ListFormat, printer: &mut Printer) -> anyhow::Result<()> {
     let texts = lines.iter().filter_map(|line| match &line.shown {
-        Shown::Text(text) => Some(text),
+        Shown::Text(text) => Some(text.as_str()),
         Shown::Row(_) => None,
+    });
+    let rows = lines.iter().filter_map(|line| match &line.shown {
+        Shown::Row(row) => Some(&**row),
+        Shown::Text(_) => None,
     });
     match format {
         ListFormat::Table => {
-            let rows = lines.iter().filter_map(|line| match &line.shown {
-                Shown::Row(row) => Some(&**row),
-                Shown::Text(_) => None,
-            });
             let look = printer.look();
             for text in table::lines(rows, look) {
+                printer.line(&text)?;
+            }
+        }
+        ListFormat::Markdown => {
+            for text in table::markdown(rows) {
                 printer.line(&text)?;
             }
         }
@@ -64,14 +88,7 @@ fn print(lines: &[Line], format: ListFormat, printer: &mut Printer) -> anyhow::R
                 printer.line(text)?;
             }
         }
-        ListFormat::Json => {
-            printer.data("[")?;
-            for (index, text) in texts.enumerate() {
-                printer.data(if index == 0 { "\n" } else { ",\n" })?;
-                printer.data(text)?;
-            }
-            printer.line(if lines.is_empty() { "]" } else { "\n]" })?;
-        }
+        ListFormat::Json => printer.array(texts)?,
         ListFormat::Csv => {
             printer.data(&csv::header())?;
             for text in texts {

@@ -11,6 +11,7 @@
 mod analysis;
 mod finding;
 mod id;
+mod note;
 pub mod number;
 pub mod size;
 mod span;
@@ -18,11 +19,12 @@ mod time;
 mod value;
 
 pub use analysis::{
-    Analysis, Call, CallKind, Culprit, HandedOver, Hop, How, LedgerRow, LocalSource, Note, Outcome,
-    Part, PathSegment, Request, Source, Surfaced, Verdict,
+    Analysis, Call, CallKind, Culprit, HandedOver, Hop, How, LedgerRow, LocalSource, Outcome, Part,
+    PathSegment, Request, Source, Surfaced, Verdict,
 };
 pub use finding::{Evidence, Finding, Rule, Severity};
 pub use id::{IdError, SpanId, TraceId};
+pub use note::Note;
 pub use span::{Event, Kind, Link, Resource, Scope, Span, SpanLog, Status, StatusCode, Trace};
 pub use time::{Nanos, UnixNanos};
 pub use value::{Attributes, Text, Value};

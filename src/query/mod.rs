@@ -11,6 +11,8 @@ pub(crate) mod fixtures;
 pub mod ledger;
 pub mod minibar;
 pub mod number;
+pub mod order;
 pub mod requests;
+pub mod sheet;
 pub mod story;
 pub mod waterfall;

@@ -84,7 +84,7 @@ pub fn record(request: &Request) -> String {
 }
 
 /// Milliseconds as in JSON.
-fn number(time: Nanos) -> String {
+pub(super) fn number(time: Nanos) -> String {
     json_number(time.as_millis_f64())
 }
 
@@ -93,7 +93,7 @@ fn json_number(number: f64) -> String {
 }
 
 /// A text from outside, harmless in a spreadsheet.
-fn text(text: &str) -> String {
+pub(super) fn text(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         format!("'{text}")
     } else {
@@ -101,7 +101,8 @@ fn text(text: &str) -> String {
     }
 }
 
-fn write(cells: impl IntoIterator<Item = String>) -> String {
+/// A record with its line end.
+pub(super) fn write(cells: impl IntoIterator<Item = String>) -> String {
     let mut writer = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
         .from_writer(Vec::new());

@@ -194,6 +194,13 @@ impl Pen {
     }
 }
 
+/// Text wrapped at the width, each line indented and ended.
+pub fn paragraph(text: &str, indent: usize, look: Look) -> String {
+    let mut pen = Pen::new(look);
+    pen.paragraph(text, indent, Ink::Plain);
+    pen.finish()
+}
+
 /// The text with the blanks between numbers and their units made no-break ones.
 fn keep_units(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

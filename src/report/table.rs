@@ -2,7 +2,7 @@
 
 use super::glyphs;
 use super::pen::{self, Ink, Pen};
-use super::{Look, visible};
+use super::{Look, markdown, visible};
 use crate::model::{Nanos, Outcome, Part, Request};
 use crate::query::ledger;
 use crate::query::number::{self, ms, ms_or_unknown, percent};
@@ -75,6 +75,43 @@ pub fn lines<'a>(
     let layout = Layout::of(rows.clone(), look);
     let head = layout.head(look);
     std::iter::once(head).chain(rows.map(move |row| layout.line(row, look)))
+}
+
+/// The rows as a Markdown table; lines without line ends. Ids and instants are whole.
+pub fn markdown<'a>(rows: impl Iterator<Item = &'a Row>) -> impl Iterator<Item = String> {
+    const HEADS: [(&str, bool); 11] = [
+        ("start, UTC", false),
+        ("trace", false),
+        ("service", false),
+        ("operation", false),
+        ("budget", true),
+        ("elapsed", true),
+        ("outcome", false),
+        ("surfaced", false),
+        ("share", true),
+        ("culprit", false),
+        ("wasted", true),
+    ];
+    let head = markdown::row(HEADS.map(|(head, _)| head));
+    let rule = markdown::rule(HEADS.map(|(_, number)| number));
+    let rows = rows.map(|row| {
+        let when = format!("{} {}", row.day, row.clock);
+        let outcome = words(row.outcome);
+        markdown::row([
+            when.as_str(),
+            &row.trace,
+            &row.service,
+            &row.operation,
+            &row.budget,
+            &row.elapsed,
+            &outcome,
+            &row.surfaced,
+            &row.share,
+            &row.culprit,
+            &row.wasted,
+        ])
+    });
+    [head, rule].into_iter().chain(rows)
 }
 
 /// Which day is said once, and how wide each column is.

@@ -22,6 +22,7 @@ mod ingest;
 mod inputs;
 mod jaeger;
 mod listen;
+mod lists;
 mod otlp;
 mod query;
 mod readme;

@@ -7,6 +7,7 @@
 //! **Invariant**: no text makes the parser recurse deeper than [`MAX_DEPTH`] or compile more than
 //! a few megabytes of patterns; filters come in addresses, from strangers.
 
+mod catalog;
 mod error;
 mod eval;
 mod fields;
@@ -19,9 +20,11 @@ mod print;
 #[cfg(test)]
 mod tests;
 
+pub use catalog::{catalog, word_lists};
 pub use error::FilterError;
 pub use fields::{Field, Kind, Of, SYNTAX, Value, field, fields};
 pub use instant::{InstantError, instant};
+pub(in crate::query) use near::word as near_word;
 
 use crate::model::{Request, UnixNanos};
 use literal::Literal;

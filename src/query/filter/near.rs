@@ -3,7 +3,10 @@
 use super::Field;
 
 /// The known word that is nearest to `word`, if one is near enough.
-pub(super) fn word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(in crate::query) fn word<'a>(
+    word: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     // A third of a word may be wrong; in a long text nothing is near.
     if word.len() > 64 {
         return None;

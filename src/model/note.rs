@@ -1,0 +1,82 @@
+//! What qualifies the numbers of a request.
+
+use serde::ser::{Serialize, Serializer};
+
+use super::Text;
+
+/// Something about the input that qualifies the numbers. Prints as a sentence without full stop.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Note {
+    /// Spans whose parent never came.
+    MissingParent(usize),
+    /// Spans in parent cycles, each cut at its earliest span.
+    Cycle(usize),
+    /// Spans that end before they start; taken as of no length.
+    NegativeDuration(usize),
+    /// Copies of a span that were dropped.
+    Duplicate(usize),
+    /// Ids that came with different contents from one service; the later end won.
+    ConflictingDuplicate(usize),
+    /// Stretches that were clipped to fit their caller's.
+    Clipped(usize),
+    /// Two hosts whose calls contradict each other.
+    ClockConflict(Text, Text),
+    /// Spans that were dropped because the trace is larger than the limit.
+    Truncated(usize),
+    /// More spans come than are drawn, or the like: free text for later readers of old data.
+    Other(Text),
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let s = |n: usize| if n == 1 { "" } else { "s" };
+        match self {
+            Self::MissingParent(1) => {
+                f.write_str("1 span of the trace names a parent that never came")
+            }
+            Self::MissingParent(n) => {
+                write!(f, "{n} spans of the trace name a parent that never came")
+            }
+            Self::Cycle(n) => write!(f, "{n} parent cycle{} cut at the earliest span", s(*n)),
+            Self::NegativeDuration(1) => f.write_str(
+                "1 span ends before it starts (negative_duration); taken as of no length",
+            ),
+            Self::NegativeDuration(n) => {
+                write!(
+                    f,
+                    "{n} spans end before they start (negative_duration); taken as of no length"
+                )
+            }
+            Self::Duplicate(1) => f.write_str("1 copy of a span was dropped"),
+            Self::Duplicate(n) => write!(f, "{n} copies of spans were dropped"),
+            Self::ConflictingDuplicate(n) => write!(
+                f,
+                "{n} span id{} came with different contents (conflicting_duplicate); the later end counts",
+                s(*n)
+            ),
+            Self::Clipped(n) => write!(
+                f,
+                "{n} stretch{} clipped to the caller's",
+                if *n == 1 { " was" } else { "es were" }
+            ),
+            Self::ClockConflict(a, b) => {
+                write!(
+                    f,
+                    "the clocks of {a} and {b} contradict each other (clock_conflict)"
+                )
+            }
+            Self::Truncated(n) => write!(
+                f,
+                "{n} span{} over the limit of one trace were dropped",
+                s(*n)
+            ),
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Serialize for Note {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
