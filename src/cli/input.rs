@@ -115,9 +115,12 @@ fn go(args: &InputArgs, limits: &Limits, printer: &Printer) -> anyhow::Result<Go
         printer.say(&skipped.to_string());
     }
     if report.replaced_ids > 0 {
-        let count = report.replaced_ids;
+        let spans = match report.replaced_ids {
+            1 => "1 span".to_owned(),
+            count => format!("{count} spans"),
+        };
         printer.say(&format!(
-            "note: the ids of {count} spans are not hexadecimal; ids were made from them"
+            "note: the ids of {spans} are not hexadecimal; ids were made from them"
         ));
     }
     Ok(Gone {

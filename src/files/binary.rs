@@ -1,5 +1,7 @@
 //! Files that are no text and no OTLP: what to refuse, by name.
 
+use super::foreign::READS;
+
 /// How many bytes are looked at.
 const LOOK: usize = 64 << 10;
 
@@ -49,10 +51,7 @@ pub(super) fn refusal(bytes: &[u8]) -> String {
         .iter()
         .find(|(magic, ..)| bytes.starts_with(magic))
         .map_or_else(
-            || {
-                "binary, and not OTLP protobuf; Dwindle reads OTLP (JSON, NDJSON or protobuf)"
-                    .to_owned()
-            },
+            || format!("binary, and not OTLP protobuf; {READS}"),
             |(_, name, advice)| format!("this is {name}: {advice}"),
         )
 }

@@ -4,7 +4,11 @@ use crate::model::Text;
 use crate::otlp::json::reader::Shape;
 use crate::otlp::json::{Found, MARK};
 
-/// A kind of file that is no OTLP.
+/// What a file may be, for whoever has another one.
+pub(super) const READS: &str = "Dwindle reads OTLP (JSON, NDJSON or protobuf), Jaeger, Zipkin and \
+     Tempo JSON, and what the Go and Python SDKs print";
+
+/// A kind of file that is not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Format {
     /// One with a name.
@@ -31,7 +35,6 @@ pub(super) struct Known {
 }
 
 const COLLECTOR: &str = "send it through an OpenTelemetry Collector with a `file` exporter";
-const SDK: &str = "use the SDK's OTLP exporter, or its OTLP/JSON file exporter";
 
 /// The first whose keys are there is it: those with the most telling keys stand first.
 const KNOWN: &[Known] = &[
@@ -60,21 +63,6 @@ const KNOWN: &[Known] = &[
         keys: &[&["record_attributes", "event_id"]],
     },
     Known {
-        name: "a dump of Go's `stdouttrace` exporter",
-        advice: SDK,
-        keys: &[&["SpanContext", "SpanKind"], &["SpanContext", "TraceID"]],
-    },
-    Known {
-        name: "Zipkin JSON",
-        advice: COLLECTOR,
-        keys: &[
-            &["traceId", "localEndpoint"],
-            &["traceId", "remoteEndpoint"],
-            &["traceId", "binaryAnnotations"],
-            &["traceId", "annotations", "endpoint"],
-        ],
-    },
-    Known {
         name: "a SigNoz query reply",
         advice: "send the spans to Dwindle by OTLP instead",
         keys: &[&["result", "list", "spanID"]],
@@ -93,14 +81,10 @@ const KNOWN: &[Known] = &[
             &["instrumentationScope", "traceId"],
         ],
     },
-    Known {
-        name: "a dump of the Python SDK (`to_json`)",
-        advice: SDK,
-        keys: &[
-            &["context", "parent_id", "start_time"],
-            &["context", "trace_id", "start_time"],
-        ],
-    },
+];
+
+/// Spans that hardly tell what they are.
+const BARE: &[Known] = &[
     Known {
         name: "flat spans without `resourceSpans` around them",
         advice: "wrap them as OTLP has it: resourceSpans, scopeSpans, spans",
@@ -131,6 +115,7 @@ impl Format {
         }
         KNOWN
             .iter()
+            .chain(BARE)
             .find(|known| has(found, known.keys))
             .map_or_else(
                 || Self::Keys(found.keys.iter().take(5).cloned().collect()),
@@ -140,7 +125,6 @@ impl Format {
 
     /// What is said to who wanted to read it.
     pub(super) fn refusal(&self) -> String {
-        const READS: &str = "Dwindle reads OTLP (JSON, NDJSON or protobuf)";
         match self {
             Self::Named(known) => format!("this is {}; {READS}: {}", known.name, known.advice),
             Self::Keys(keys) => {
@@ -155,6 +139,11 @@ impl Format {
             Self::Text(start) => format!("not JSON (begins with `{start}`); {READS}"),
         }
     }
+}
+
+/// True when a document is of a format that tells itself and is not read.
+pub(super) fn is_named(found: &Found) -> bool {
+    KNOWN.iter().any(|known| has(found, known.keys))
 }
 
 /// True when a document has all keys of one of these sets.

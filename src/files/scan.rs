@@ -11,8 +11,8 @@ use super::pool;
 use super::source::{Allowance, Plain};
 use super::{binary, foreign, formats};
 use crate::otlp::json::reader::{Reader, Syntax};
-use crate::otlp::json::{self, document};
-use crate::otlp::{Batch, Limits};
+use crate::otlp::json::{self, Found, document};
+use crate::otlp::{Batch, Limits, Mark};
 
 /// What reading an input may cost, and who is told how far it has come.
 pub(super) struct Scan<'a> {
@@ -72,12 +72,12 @@ impl Scan<'_> {
             self.pieces(
                 &mut chunks,
                 Chunks::lines,
-                |batch, chunk| documents(&chunk, batch).whole(),
+                |batch, chunk| documents(&chunk, Lay::Lines, batch).whole(),
                 gather,
             );
         } else if let Some(chunk) = chunks.all() {
             (self.progress)(chunks.taken());
-            gather.add(documents(&chunk, &mut Batch::new(limits)).whole());
+            gather.add(documents(&chunk, Lay::Free, &mut Batch::new(limits)).whole());
         }
         (self.progress)(chunks.taken());
         if let Some(fault) = chunks.take_fault() {
@@ -136,11 +136,20 @@ pub(super) fn message(
         line: 1,
         offset: 0,
     };
-    piece.join(documents(&chunk, batch))
+    piece.join(documents(&chunk, Lay::Free, batch))
+}
+
+/// How documents lie in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lay {
+    /// One a line: where one breaks off, the next line begins another.
+    Lines,
+    /// Over any number of lines.
+    Free,
 }
 
 /// Reads the documents of a piece of text; its spans are not yet sorted by trace.
-fn documents(chunk: &Chunk, batch: &mut Batch<'_>) -> Piece {
+fn documents(chunk: &Chunk, lay: Lay, batch: &mut Batch<'_>) -> Piece {
     let text = json::text(&chunk.bytes);
     let mut reader = Reader::new(&text);
     let mut piece = Piece::default();
@@ -170,10 +179,22 @@ fn documents(chunk: &Chunk, batch: &mut Batch<'_>) -> Piece {
                     piece.foreign(Format::of(&found), lines.at(start).0);
                 }
             }
-            Err(fault) => {
-                batch.back_to(mark);
-                let next = resume(&text, start);
-                let (line, column, reason) = fault_at(fault, start, next, &mut lines);
+            Err((found, fault)) => {
+                let is_last = fault.what == Syntax::CUT_OFF && lay == Lay::Free;
+                let next = if is_last {
+                    text.len()
+                } else {
+                    resume(&text, start)
+                };
+                let kept = is_last && first_part(&found, &text, start, mark, batch);
+                if !kept {
+                    batch.back_to(mark);
+                }
+                let (line, column, mut reason) = fault_at(fault, start, next, &mut lines);
+                if kept {
+                    piece.has.traces = true;
+                    reason.push_str("; the spans before that were read");
+                }
                 piece.fault(Some(line), column, reason);
                 reader.seek(next);
             }
@@ -182,6 +203,15 @@ fn documents(chunk: &Chunk, batch: &mut Batch<'_>) -> Piece {
     let points = batch.points;
     piece.add(batch.take(), points, Some(rejected_on));
     piece
+}
+
+/// Keeps the spans that stand whole in a document that is cut off; false when there is none.
+fn first_part(found: &Found, text: &str, start: usize, mark: Mark, batch: &mut Batch<'_>) -> bool {
+    if !found.any() {
+        batch.back_to(mark);
+        formats::read(found, text.get(start..).unwrap_or_default(), batch);
+    }
+    batch.has_spans_since(mark)
 }
 
 /// What is wrong with the document that begins at `start`, where the next one may begin at `next`.

@@ -141,6 +141,11 @@ impl<'l> Batch<'l> {
         spans(&mark.rejected) == 0 && spans(&self.rejected) > 0
     }
 
+    /// True when spans were kept since `mark`.
+    pub(crate) fn has_spans_since(&self, mark: Mark) -> bool {
+        self.spans.len() > mark.spans
+    }
+
     /// Forgets what came since `mark`: a document that broke off counts for nothing.
     pub(crate) fn back_to(&mut self, mark: Mark) {
         self.spans.truncate(mark.spans);

@@ -22,8 +22,8 @@ pub use proto::{
     metrics_count_from_request, traces_from_proto, traces_from_request, traces_to_proto,
 };
 
-pub(crate) use batch::Batch;
-pub(crate) use proto::traces_into;
+pub(crate) use batch::{Batch, Mark};
+pub(crate) use proto::{kind as kind_of, traces_into};
 
 /// What input may cost.
 #[derive(Debug, Clone, PartialEq, Eq)]

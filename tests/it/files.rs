@@ -150,7 +150,7 @@ fn a_bad_line_costs_itself_and_is_named() {
             "f:2:19: not JSON: expected a value",
             "f:5:1: not JSON: expected a value",
             &format!("f:7: the document that begins here is cut off at byte {next}"),
-            "f:4: no `resourceSpans` in this JSON (its keys: `hello`); Dwindle reads OTLP (JSON, NDJSON or protobuf)",
+            "f:4: no `resourceSpans` in this JSON (its keys: `hello`); Dwindle reads OTLP (JSON, NDJSON or protobuf), Jaeger, Zipkin and Tempo JSON, and what the Go and Python SDKs print",
         ]
     );
 }
@@ -158,7 +158,8 @@ fn a_bad_line_costs_itself_and_is_named() {
 #[test]
 fn a_truncated_end_keeps_what_stands_before_it() {
     let [a, b] = [request(1, 1), request(2, 2)];
-    let cut = |text: &str| text.get(..text.len() - 9).unwrap().to_owned();
+    // Within the last span.
+    let cut = |text: &str| text.get(..text.rfind("Id\"").unwrap()).unwrap().to_owned();
     for (text, line) in [
         (format!("{a}\n{}", cut(&b)), 2),
         (
@@ -176,9 +177,27 @@ fn a_truncated_end_keeps_what_stands_before_it() {
             )]
         );
     }
-    // Half a document is no document, however many spans its first half has.
+    // Half a span is no span; those that stand whole before it are read (reports, row 20).
     let loaded = read(cut(&a).as_bytes());
     assert_eq!((loaded.spans, loaded.problems.len()), (0, 1));
+    let zipkin = r#"{"localEndpoint":{"serviceName":"a"},"id":"ID","traceId":"1"}"#;
+    let zipkin = ["1", "2", "3"]
+        .map(|id| zipkin.replace("ID", id))
+        .join(",\n");
+    let several = a.replace("\"}]}]}]}", "\"},") + a.split_once("\"spans\":[").unwrap().1;
+    for (text, spans) in [(several, 1), (format!("[{zipkin}]"), 2)] {
+        for packed in [cut(&text).into_bytes(), gzip(cut(&text).as_bytes())] {
+            let loaded = read(&packed);
+            assert_eq!(loaded.spans, spans, "{text}");
+            assert_eq!(
+                problems(&loaded),
+                [format!(
+                    "f:1: the document that begins here is cut off at byte {}; the spans before that were read",
+                    cut(&text).len()
+                )]
+            );
+        }
+    }
     let lines: String = (1..20_000).map(|i| request(i, i) + "\n").collect();
     for packed in [gzip(lines.as_bytes()), zstd(lines.as_bytes())] {
         let loaded = read(&packed[..packed.len() - packed.len() / 4]);
@@ -228,15 +247,7 @@ fn what_is_no_otlp_is_called_by_its_name() {
         ("\u{feff}\n", "file is empty"),
         ("{}", "the JSON is empty"),
         ("[]\n", "the JSON is empty"),
-        (
-            r#"[{"traceId":"1","id":"2","localEndpoint":{"serviceName":"a"}}]"#,
-            "Zipkin JSON",
-        ),
         (r#"{"traceEvents":[{"ph":"X","ts":1}]}"#, "Chrome trace"),
-        (
-            r#"{"Name":"a","SpanContext":{"TraceID":"1"},"SpanKind":1}"#,
-            "stdouttrace",
-        ),
         (r#"{"a":1,"b":2}"#, "its keys: `a`, `b`"),
         (
             "time,trace,span\n1,2,3\n",

@@ -214,7 +214,7 @@ fn members_of_archives_are_inputs_of_their_own() {
         assert_eq!(
             passed_over(&loaded),
             [
-                "f: 1 file passed over, f:a/readme.md: not JSON (begins with `# words`); Dwindle reads OTLP (JSON, NDJSON or protobuf)"
+                "f: 1 file passed over, f:a/readme.md: not JSON (begins with `# words`); Dwindle reads OTLP (JSON, NDJSON or protobuf), Jaeger, Zipkin and Tempo JSON, and what the Go and Python SDKs print"
             ]
         );
     }

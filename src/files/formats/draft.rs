@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
-use crate::model::{Attributes, Link, Resource, Span, SpanId, Text, TraceId, Value};
+use crate::model::{Attributes, Link, Resource, Span, SpanId, Text, TraceId, UnixNanos, Value};
 use crate::otlp::ids::{self, Id};
 use crate::otlp::json::Faults;
 use crate::otlp::json::fields::Field;
+use crate::otlp::json::reader::Read;
 use crate::otlp::{Batch, Reject};
 
 /// The attributes that keep ids which are no hex as they were written.
 const ORIGINAL_TRACE_ID: &str = "dwindle.original_trace_id";
 const ORIGINAL_SPAN_ID: &str = "dwindle.original_span_id";
 const ORIGINAL_PARENT_ID: &str = "dwindle.original_parent_id";
+
+/// The attribute that tells what was not said of a span's time.
+const MISSING: &str = "dwindle.missing";
 
 /// A span under way: its reader fills `span`, ids go through here, and [`Draft::finish`] keeps or
 /// rejects it.
@@ -112,6 +116,25 @@ impl Draft {
         self.span.attributes.0.push((key.into(), value));
     }
 
+    /// When it began and ended, as far as that is said. A span of which one is not known has no
+    /// length; an attribute tells.
+    pub(super) fn times(&mut self, start: Option<UnixNanos>, end: Option<UnixNanos>) {
+        self.span.start = start.or(end).unwrap_or_default();
+        self.span.end = end.or(start).unwrap_or_default();
+        self.missing(start.is_some(), end.is_some());
+    }
+
+    /// Notes whether the start and the end are known.
+    pub(super) fn missing(&mut self, has_start: bool, has_end: bool) {
+        let missing = match (has_start, has_end) {
+            (true, true) => return,
+            (true, false) => "end",
+            (false, true) => "start",
+            (false, false) => "start, end",
+        };
+        self.attribute(MISSING, Value::Str(Text::const_new(missing)));
+    }
+
     /// Keeps the span, or rejects and counts it.
     pub(super) fn finish(self, batch: &mut Batch<'_>) {
         let Self {
@@ -154,12 +177,12 @@ fn keep(attributes: &mut Attributes, key: &'static str, text: Option<&str>) {
 pub(super) fn resource(
     batch: &mut Batch<'_>,
     key: &[u8],
-    attributes: impl FnOnce(&mut Batch<'_>) -> Attributes,
-) -> Arc<Resource> {
+    attributes: impl FnOnce(&mut Batch<'_>) -> Read<Attributes>,
+) -> Read<Arc<Resource>> {
     if let Some(known) = batch.resources.get(key) {
-        return known;
+        return Ok(known);
     }
-    let resource = Arc::new(Resource::new(attributes(batch)));
+    let resource = Arc::new(Resource::new(attributes(batch)?));
     batch.resources.put(key, Arc::clone(&resource));
-    resource
+    Ok(resource)
 }

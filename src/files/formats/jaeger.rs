@@ -208,7 +208,7 @@ fn process(text: &str, batch: &mut Batch<'_>) -> Read<Arc<Resource>> {
     }
     // No resource of OTLP begins so.
     let key = [b"jaeger ", text.as_bytes()].concat();
-    Ok(draft::resource(batch, &key, |_| Attributes(attributes)))
+    draft::resource(batch, &key, |_| Ok(Attributes(attributes)))
 }
 
 /// A text; a number as it is written, nothing for null and what is no text.

@@ -6,6 +6,9 @@
 mod draft;
 pub(crate) mod jaeger;
 mod plain;
+mod sdk;
+mod walk;
+mod zipkin;
 
 use super::foreign;
 use crate::otlp::Batch;
@@ -21,16 +24,43 @@ struct Known {
 }
 
 /// The first whose keys are there is it: those with the most telling keys stand first.
-const KNOWN: &[Known] = &[Known {
-    keys: jaeger::KEYS,
-    read: jaeger::read,
-}];
+const KNOWN: &[Known] = &[
+    Known {
+        keys: sdk::go::KEYS,
+        read: sdk::go::read,
+    },
+    Known {
+        keys: jaeger::KEYS,
+        read: jaeger::read,
+    },
+    Known {
+        keys: zipkin::KEYS,
+        read: zipkin::read,
+    },
+];
 
-/// Reads a whole JSON document in which no OTLP was found: its spans go to `batch`, what is wrong
-/// with one costs that one. False if the document is of no format that is known here; then
-/// nothing was added.
+/// Those with keys that other formats have too: they count where no format tells itself.
+const LESS_TELLING: &[Known] = &[
+    Known {
+        keys: sdk::python::KEYS,
+        read: sdk::python::read,
+    },
+    Known {
+        keys: zipkin::FEW_KEYS,
+        read: zipkin::read,
+    },
+];
+
+/// Reads a JSON document in which no OTLP was found: its spans go to `batch`, what is wrong with
+/// one costs that one. Of a document that is cut off, what stands before the cut is read. False if
+/// the document is of no format that is known here; then nothing was added.
 pub(super) fn read(found: &Found, text: &str, batch: &mut Batch<'_>) -> bool {
-    let known = KNOWN.iter().find(|known| foreign::has(found, known.keys));
-    // The text is known to be JSON; what was read before a fault in it stays.
-    known.is_some_and(|known| (known.read)(text, batch).is_ok())
+    let of = |table: &'static [Known]| table.iter().find(|known| foreign::has(found, known.keys));
+    let less_telling = || of(LESS_TELLING).filter(|_| !foreign::is_named(found));
+    let Some(known) = of(KNOWN).or_else(less_telling) else {
+        return false;
+    };
+    // Whoever calls knows already whether and where the text breaks off.
+    let _whole = (known.read)(text, batch);
+    true
 }

@@ -81,10 +81,8 @@ fn nanos_of_micros(digits: &str) -> Option<i64> {
     let float: f64 = digits.parse().ok()?;
     // Whole and fraction apart: a double holds today's microseconds, but not its nanoseconds.
     let whole = float.trunc();
-    if !(whole.abs() < 9.2e15) {
-        return None;
-    }
-    Some(whole as i64 * 1000 + (float.fract() * 1000.0).round() as i64)
+    let fraction = (float.fract() * 1000.0).round();
+    (whole.abs() < 9.2e15).then(|| whole as i64 * 1000 + fraction as i64)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! nothing is found they tell what the document is instead.
 
 use super::decode::{self, Entry, Signal};
-use super::reader::{Read, Reader, Shape};
+use super::reader::{Read, Reader, Shape, Syntax};
 use super::span::outer_trace;
 use crate::model::{Text, TraceId};
 use crate::otlp::Batch;
@@ -52,18 +52,28 @@ impl Found {
     }
 }
 
-/// Reads one document of any shape; its spans, logs and points go to `batch`.
-pub(crate) fn document(reader: &mut Reader<'_>, batch: &mut Batch<'_>) -> Read<Found> {
+/// Reads one document of any shape; its spans, logs and points go to `batch`. When the text is at
+/// fault, what was found before that stands beside the fault.
+pub(crate) fn document(
+    reader: &mut Reader<'_>,
+    batch: &mut Batch<'_>,
+) -> Result<Found, (Found, Syntax)> {
     batch.outer_trace = TraceId::default();
     let mut found = Found {
         traces: false,
         logs: false,
         metrics: false,
         keys: Vec::new(),
-        shape: reader.shape()?,
+        shape: Shape::Other,
     };
-    visit(reader, batch, &mut found, LEVELS)?;
-    Ok(found)
+    let read = reader.shape().and_then(|shape| {
+        found.shape = shape;
+        visit(reader, batch, &mut found, LEVELS)
+    });
+    match read {
+        Ok(()) => Ok(found),
+        Err(fault) => Err((found, fault)),
+    }
 }
 
 fn visit(
@@ -90,6 +100,13 @@ fn visit(
                     "resource" | "schemaUrl" | "schema_url" => entry.field(reader, batch, key),
                     "traceId" | "trace_id" | "traceID" => {
                         batch.outer_trace = outer_trace(reader, batch)?;
+                        Ok(())
+                    }
+                    // People choose these keys: they say nothing of the format.
+                    "tags" | "attributes" | "Attributes" => {
+                        let known = found.keys.len();
+                        visit(reader, batch, found, levels - 1)?;
+                        found.keys.truncate(known);
                         Ok(())
                     }
                     _ => visit(reader, batch, found, levels - 1),
