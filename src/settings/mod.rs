@@ -5,6 +5,7 @@
 //! [`resolve`] is a pure function over look-ups and a text, so that no test touches the process's
 //! environment; [`load`] finds the file, too.
 
+mod document;
 mod example;
 mod file;
 mod kind;
@@ -26,7 +27,7 @@ pub use table::{
 };
 
 use crate::budget::Policy;
-use file::Said;
+use document::Said;
 use policy::Lists;
 use sources::Sources;
 
@@ -65,7 +66,7 @@ pub fn resolve(
     flag: Lookup<'_>,
     environment: Lookup<'_>,
 ) -> Result<Settings, Problems> {
-    let said = file.map_or_else(Said::default, |(name, text)| file::parse(name, text));
+    let said = file.map_or_else(Said::default, |(name, text)| document::parse(name, text));
     settled(said, flag, environment)
 }
 

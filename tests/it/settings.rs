@@ -359,76 +359,35 @@ fn findings(config: &str, rule: &str, evidence: &str) -> usize {
         .count()
 }
 
+/// A threshold, a value with which many findings are raised and one with which few are, the
+/// rule, and a number that its findings have.
+type Threshold = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+);
+
+#[rustfmt::skip]
+const THRESHOLDS: [Threshold; 11] = [
+    ("tolerance", r#""0ms""#, r#""1h""#, "budget_reset", "told_ms"),
+    ("tolerance", r#""0ms""#, r#""1h""#, "inverted_timeout", "timeout_ms"),
+    ("tolerance", r#""0ms""#, r#""1h""#, "retry_reset", "timeout_ms"),
+    ("worked_after_deadline", r#""0ms""#, r#""1h""#, "worked_after_deadline", "after_ms"),
+    ("started_expired", r#""0ms""#, r#""1h""#, "started_expired", "ran_ms"),
+    ("doomed_retry", r#""1h""#, r#""0ms""#, "doomed_retry", "left_ms"),
+    ("hedge_not_cancelled", r#""0ms""#, r#""1h""#, "hedge_not_cancelled", "ran_on_ms"),
+    ("cancel_not_propagated", r#""0ms""#, r#""1h""#, "cancel_not_propagated", "ran_on_ms"),
+    ("over_provisioned", "1", "1000000", "over_provisioned", "budget_ms"),
+    ("queued", r#""0%""#, r#""100%""#, "queued", "queue_ms"),
+    ("accounting_mismatch", r#""0ms""#, r#""1h""#, "accounting_mismatch", "reported_ms"),
+];
+
 #[test]
 fn every_threshold_of_findings_is_heeded() {
     let mut tried = std::collections::BTreeSet::new();
-    for (key, strict, lax, rule, evidence) in [
-        ("tolerance", "\"0ms\"", "\"1h\"", "budget_reset", "told_ms"),
-        (
-            "tolerance",
-            "\"0ms\"",
-            "\"1h\"",
-            "inverted_timeout",
-            "timeout_ms",
-        ),
-        (
-            "tolerance",
-            "\"0ms\"",
-            "\"1h\"",
-            "retry_reset",
-            "timeout_ms",
-        ),
-        (
-            "worked_after_deadline",
-            "\"0ms\"",
-            "\"1h\"",
-            "worked_after_deadline",
-            "after_ms",
-        ),
-        (
-            "started_expired",
-            "\"0ms\"",
-            "\"1h\"",
-            "started_expired",
-            "ran_ms",
-        ),
-        (
-            "doomed_retry",
-            "\"1h\"",
-            "\"0ms\"",
-            "doomed_retry",
-            "left_ms",
-        ),
-        (
-            "hedge_not_cancelled",
-            "\"0ms\"",
-            "\"1h\"",
-            "hedge_not_cancelled",
-            "ran_on_ms",
-        ),
-        (
-            "cancel_not_propagated",
-            "\"0ms\"",
-            "\"1h\"",
-            "cancel_not_propagated",
-            "ran_on_ms",
-        ),
-        (
-            "over_provisioned",
-            "1",
-            "1000000",
-            "over_provisioned",
-            "budget_ms",
-        ),
-        ("queued", "\"0%\"", "\"100%\"", "queued", "queue_ms"),
-        (
-            "accounting_mismatch",
-            "\"0ms\"",
-            "\"1h\"",
-            "accounting_mismatch",
-            "reported_ms",
-        ),
-    ] {
+    for (key, strict, lax, rule, evidence) in THRESHOLDS {
         tried.insert(key);
         let count = |value: &str| {
             // Shares stand aside: the larger of the two counts.
