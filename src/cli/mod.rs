@@ -134,3 +134,18 @@ fn size(number: u64) -> usize {
 fn is_closed(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(PrintError::Closed))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_set_is_what_the_modules_do_by_themselves() {
+        let settings = settings::resolve(None, &|_| None, &|_| None).unwrap();
+        let setup = Setup::of(&settings);
+        assert_eq!(setup.limits, Limits::default());
+        assert_eq!(setup.policy, Policy::default());
+        let assembly = serve::assembly(&settings.values);
+        assert_eq!(assembly, crate::ingest::Config::default());
+    }
+}

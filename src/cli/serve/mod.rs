@@ -206,7 +206,7 @@ async fn bind(addr: &str, what: &str, flag: &str) -> anyhow::Result<TcpListener>
     })
 }
 
-fn assembly(settings: &Values) -> ingest::Config {
+pub(super) fn assembly(settings: &Values) -> ingest::Config {
     ingest::Config {
         quiet: nanos(*settings.assembly.quiet),
         quiet_incomplete: nanos(*settings.assembly.quiet_incomplete),
