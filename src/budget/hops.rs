@@ -105,7 +105,7 @@ pub(super) struct Hops {
 impl Hops {
     /// Finds the hops and calls of a forest.
     pub(super) fn find(forest: &Forest<'_>, policy: &Policy) -> Self {
-        let facts = facts::of_forest(forest);
+        let facts = facts::of_forest(forest, &policy.rules);
         let mut this = Self {
             all: vec![],
             calls: vec![],

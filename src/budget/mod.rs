@@ -26,9 +26,11 @@ mod policy;
 mod request;
 mod retries;
 mod timing;
+mod told;
 mod tree;
 mod verdict;
 
+pub use conventions::{CustomRule, Field, Grammar, Listed, Place, RuleError, Rules};
 pub use patterns::{Pattern, PatternError, Patterns};
 pub use policy::{Policy, Share, Thresholds, Typical, TypicalTime};
 

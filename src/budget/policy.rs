@@ -1,7 +1,9 @@
 //! What an operator may set, and what is known from other requests.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use super::conventions::Rules;
 use super::patterns::Patterns;
 use crate::model::{Nanos, Rule, Severity, Text};
 
@@ -18,6 +20,8 @@ pub struct Policy {
     pub detached: Patterns<()>,
     /// How many spans of one trace are analysed; the rest is dropped and noted.
     pub max_spans: usize,
+    /// Which keys and texts tell a deadline.
+    pub rules: Arc<Rules>,
     /// From when on findings are raised.
     pub thresholds: Thresholds,
     /// Rules that raise no findings.
@@ -87,6 +91,7 @@ impl Default for Policy {
             thresholds: Thresholds::default(),
             disabled: BTreeSet::new(),
             severities: BTreeMap::new(),
+            rules: Rules::builtin(),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! From hops and times to the [`Request`]s that everyone reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{
     Analysis, Call, CallKind, HandedOver, Hop, How, LedgerRow, LocalSource, Nanos, Note, Outcome,
     Part, PathSegment, Request, Source, SpanId, Surfaced, Text, Verdict,
 };
 
+use super::conventions::Unread;
 use super::culprit;
 use super::findings;
 use super::hops::{AttemptId, HopId, Hops};
@@ -116,6 +117,7 @@ fn request(
     if clipped > 0 {
         notes.push(Note::Clipped(clipped));
     }
+    notes.extend(unread(known, members));
     let entry = known.forest.span(hops[root].entry);
     Request {
         trace_id: known.forest.trace.id,
@@ -139,6 +141,23 @@ fn request(
         hops: out,
         findings: findings::of_request(known, members, &shown),
     }
+}
+
+/// Keys on the spans of a request that may tell a deadline and are not read, each once.
+fn unread(known: &Known<'_>, members: &[HopId]) -> Vec<Note> {
+    /// More would bury what else there is to note; they come by the dozen or not at all.
+    const NAMED: usize = 10;
+    let nodes = members.iter().flat_map(|&hop| &known.hops.all[hop].nodes);
+    let facts = nodes.filter_map(|&node| known.hops.facts(node));
+    let keys: BTreeSet<&Unread> = facts.flat_map(|facts| &facts.unread).collect();
+    let named = keys.iter().take(NAMED);
+    let mut notes: Vec<Note> = named
+        .map(|unread| Note::Unread(unread.key.clone(), unread.rule.clone()))
+        .collect();
+    if keys.len() > NAMED {
+        notes.push(Note::MoreUnread(keys.len() - NAMED));
+    }
+    notes
 }
 
 /// How a hop's budget is known; `none` where it is not.

@@ -1,14 +1,15 @@
 //! Deadlines (semantics, section 4): aligned times, what each hop was told, its effective
 //! deadline, which calls were waited for. Callers before callees, one pass.
 
-use crate::model::{How, Kind, Nanos, Source, SpanId, Text};
+use crate::model::{How, Kind, Nanos, Source, SpanId};
 
 use super::clocks::Clocks;
 use super::conventions::{Field, Reading};
 use super::hops::{AttemptId, CallId, HopId, Hops};
 use super::policy::Policy;
+use super::told::{self, Bounds, Given, Told};
 use super::tree::{Forest, NodeId};
-use super::{TOLERANCE, near};
+use super::{TOLERANCE, tolerance};
 
 /// How long a hop may fail after a call of its own failed, and still have failed because of it.
 const BECAUSE_OF: Nanos = Nanos::from_millis(10);
@@ -67,32 +68,6 @@ pub(super) struct CallTime {
     pub waited: bool,
 }
 
-/// A duration with its origin.
-#[derive(Debug, Clone)]
-pub(super) struct Told {
-    /// The duration.
-    pub time: Nanos,
-    /// The key that it was read from.
-    pub key: Text,
-    /// What stood there.
-    pub raw: Text,
-    /// The span that carried it.
-    pub span: SpanId,
-    /// It was told as an instant: what is left of it shrinks on the way.
-    pub is_instant: bool,
-}
-
-impl Told {
-    fn source(&self, how: How) -> Source {
-        Source {
-            how,
-            key: Some(self.key.clone()),
-            span_id: Some(self.span),
-            value: Some(self.raw.clone()),
-        }
-    }
-}
-
 /// What a hop had on arrival, and how that is known.
 #[derive(Debug)]
 struct Budget {
@@ -134,9 +109,11 @@ impl Timing {
         };
         this.align(forest, hops, clocks);
         this.fail_because_of_calls(forest, hops);
+        let bounds = Bounds::find(forest, hops);
         for id in 0..hops.all.len() {
             this.read_budget(forest, hops, clocks, policy, id);
-            this.read_calls(forest, hops, id);
+            this.read_calls(forest, hops, &bounds, id);
+            this.read_texts_of_calls(forest, hops, id);
         }
         for (id, hop) in hops.all.iter().enumerate() {
             let failed = hop.evidence.error || hop.evidence.cancelled;
@@ -242,8 +219,8 @@ impl Timing {
             .filter(|_| via.is_some_and(|via| self.calls[via].waited));
         let above = waited_by.map(|caller| self.hops[caller].clone());
         // The first that applies, from the best known to the least.
-        let budget = observed(forest, hops, id)
-            .map(|(told, source)| Budget::of(id, told, source))
+        let budget = told::observed(forest, hops, id)
+            .map(|told| Budget::of(id, told.time, told.source(How::Observed)))
             .or_else(|| self.sent_budget(clocks, via?, id))
             .or_else(|| self.inherited_budget(hops, clocks, waited_by?, via?, id))
             .or_else(|| self.root_budget(forest, hops, policy, id));
@@ -279,11 +256,36 @@ impl Timing {
         }
         let bad = |node: NodeId| hops.facts(node).is_some_and(|facts| !facts.bad.is_empty());
         let call_spans = via.and_then(|via| hops.attempts[via].spans);
+        self.limit_itself(forest, hops, id);
+        let time = &mut self.hops[id];
         time.unreadable = hop
             .nodes
             .iter()
             .any(|&node| !forest.is_outbound(node) && bad(node))
             || call_spans.is_some_and(|(first, last)| bad(first) || bad(last));
+    }
+
+    /// A hop's own limit on its run ends its deadline early. Nobody passed it on: so it is what the
+    /// hop had on arrival only where nothing else is known.
+    fn limit_itself(&mut self, forest: &Forest<'_>, hops: &Hops, id: HopId) {
+        let Some(limit) = told::limit(forest, hops, id) else {
+            return;
+        };
+        let time = &mut self.hops[id];
+        let until = time.start + limit.time;
+        if time.told.is_none() {
+            time.told = Some(limit.time);
+            time.source = limit.source(How::Observed);
+        }
+        let earlier = |known: Option<Nanos>| Some(known.map_or(until, |known| known.min(until)));
+        if time.effective.is_none_or(|deadline| until < deadline) {
+            time.effective = Some(until);
+            time.from = Some(id);
+            time.inferred = false;
+        }
+        time.own = earlier(time.own);
+        time.own_known = earlier(time.own_known);
+        time.known = earlier(time.known);
     }
 
     /// What the caller's telemetry on the call says it sent.
@@ -368,7 +370,7 @@ impl Timing {
     }
 
     /// Works out what a hop's calls were given, and which of them it waited for.
-    fn read_calls(&mut self, forest: &Forest<'_>, hops: &Hops, id: HopId) {
+    fn read_calls(&mut self, forest: &Forest<'_>, hops: &Hops, bounds: &Bounds, id: HopId) {
         let hop = &hops.all[id];
         let failed = self.failed_by_deadline[id]
             || hop.evidence.cancelled
@@ -378,11 +380,19 @@ impl Timing {
         let single = hop.calls.len() == 1 && hops.calls[hop.calls[0]].attempts.len() == 1;
         for &call in &hop.calls {
             let around = hops.spans_around(forest, call);
-            let shared = Given::read(forest, hops, around, offset);
+            let answered = is_answered(hops, call);
+            let bound = bounds.of_call(forest, hops, call, offset);
+            let shared = Given::read(forest, hops, around, answered, offset).within(&bound);
             for &attempt in &hops.calls[call].attempts {
                 let (start, call_end) = (self.calls[attempt].start, self.calls[attempt].end);
                 let own = hops.spans_of(forest, attempt);
-                let given = Given::read(forest, hops, own, offset).within(&shared);
+                let answered = !hops.attempts[attempt].callees.is_empty();
+                let given = Given::read(forest, hops, own, answered, offset).within(&shared);
+                let given = match hops.attempts[attempt].callees.len() {
+                    0 | 1 => given.of_try(start),
+                    // Tries that a proxy makes are none of the call's own.
+                    _ => given,
+                };
                 let limit = given.timeout.as_ref().map(|(until, _)| *until);
                 // Attempts share what their top-level call was given.
                 let left = |(until, told): (Nanos, Told)| Told {
@@ -397,7 +407,7 @@ impl Timing {
                         .nodes
                         .iter()
                         .filter(|&&node| !forest.is_outbound(node))
-                        .find_map(|&node| told(forest, hops, node, Field::RemainingOut));
+                        .find_map(|&node| told::told(forest, hops, node, Field::RemainingOut));
                 }
                 let time = &mut self.calls[attempt];
                 (time.timeout, time.limit, time.sent) = (timeout, limit, sent);
@@ -409,6 +419,56 @@ impl Timing {
             }
         }
     }
+
+    /// Gives the numbers in a hop's own error texts to the call that they tell of: the last one
+    /// within the span that failed, and ran as long as its timer must have. A timer never fires
+    /// early, so a shorter one did not print it.
+    fn read_texts_of_calls(&mut self, forest: &Forest<'_>, hops: &Hops, id: HopId) {
+        let hop = &hops.all[id];
+        let offset = self.hops[id].start - forest.nodes[hop.entry].start;
+        let single = attempts_of(hops, id).nth(1).is_none();
+        for &node in &hop.nodes {
+            let texts = hops.facts(node).map_or(&[][..], |facts| &facts.of_calls);
+            for reading in texts {
+                let within = &forest.nodes[node];
+                let fits = |attempt: &AttemptId| {
+                    let time = &self.calls[*attempt];
+                    let known = match reading.field {
+                        Field::RemainingOut => &time.sent,
+                        _ => &time.timeout,
+                    };
+                    known.is_none()
+                        && (single || hops.attempts[*attempt].evidence.failed())
+                        && time.end - time.start + tolerance(reading.time) >= reading.time
+                        && time.start + OUTLIVES >= within.start + offset
+                        && time.end <= within.end + offset + OUTLIVES
+                };
+                let last = attempts_of(hops, id)
+                    .filter(fits)
+                    .max_by_key(|&attempt| (self.calls[attempt].end, attempt));
+                let Some(attempt) = last else { continue };
+                self.give(attempt, reading, forest.span(node).span_id);
+            }
+        }
+    }
+
+    fn give(&mut self, attempt: AttemptId, reading: &Reading, span: SpanId) {
+        let call = &mut self.calls[attempt];
+        let told = Told::new(span, reading, reading.time);
+        if reading.field == Field::RemainingOut {
+            call.sent = Some(told);
+        } else {
+            let until = call.start + told.time;
+            call.limit = Some(call.limit.map_or(until, |limit| limit.min(until)));
+            call.timeout = Some(told);
+        }
+    }
+}
+
+/// Whether any hop answered a call.
+fn is_answered(hops: &Hops, call: CallId) -> bool {
+    let mut attempts = hops.calls[call].attempts.iter();
+    attempts.any(|&attempt| !hops.attempts[attempt].callees.is_empty())
 }
 
 /// The attempts of a hop, call by call.
@@ -417,126 +477,4 @@ pub(super) fn attempts_of(hops: &Hops, hop: HopId) -> impl Iterator<Item = Attem
         .calls
         .iter()
         .flat_map(|&call| hops.calls[call].attempts.iter().copied())
-}
-
-/// What spans say that a call was given, each with the instant that it ends.
-#[derive(Debug, Default)]
-struct Given {
-    timeout: Option<(Nanos, Told)>,
-    sent: Option<(Nanos, Told)>,
-}
-
-impl Given {
-    /// Reads spans, the innermost first: the timeout that ends first, and what the innermost one
-    /// says it sent.
-    fn read(forest: &Forest<'_>, hops: &Hops, spans: Vec<NodeId>, offset: Nanos) -> Self {
-        spans.into_iter().fold(Self::default(), |given, node| {
-            let start = forest.nodes[node].start;
-            let until = |told: Told| (start + offset + told.time, told);
-            given.within(&Self {
-                timeout: told(forest, hops, node, Field::Timeout).map(until),
-                sent: sent_by(forest, hops, node, start).map(until),
-            })
-        })
-    }
-
-    /// With what spans around these say.
-    fn within(self, outer: &Self) -> Self {
-        let ends = |timeout: &Option<(Nanos, Told)>| timeout.as_ref().map(|(until, _)| *until);
-        let earlier = match (ends(&self.timeout), ends(&outer.timeout)) {
-            (Some(inner), Some(around)) => around < inner,
-            (None, Some(_)) => true,
-            _ => false,
-        };
-        Self {
-            timeout: if earlier {
-                outer.timeout.clone()
-            } else {
-                self.timeout
-            },
-            sent: self.sent.or_else(|| outer.sent.clone()),
-        }
-    }
-}
-
-fn told(forest: &Forest<'_>, hops: &Hops, node: NodeId, field: Field) -> Option<Told> {
-    let reading = hops.facts(node)?.least(field)?;
-    Some(from_reading(forest, node, reading, reading.time))
-}
-
-fn from_reading(forest: &Forest<'_>, node: NodeId, reading: &Reading, time: Nanos) -> Told {
-    let span = forest.span(node).span_id;
-    Told {
-        time,
-        key: reading.key.clone(),
-        raw: reading.raw.clone(),
-        span,
-        is_instant: reading.field == Field::Deadline,
-    }
-}
-
-/// What a caller's span says it sent: a remaining budget, or an absolute deadline.
-fn sent_by(forest: &Forest<'_>, hops: &Hops, node: NodeId, start: Nanos) -> Option<Told> {
-    let facts = hops.facts(node)?;
-    let relative = facts
-        .least(Field::RemainingOut)
-        .map(|reading| (reading.time, reading));
-    let absolute = facts
-        .all(Field::Deadline)
-        .map(|reading| (reading.at.since(forest.base) - start, reading))
-        .min_by_key(|(time, _)| *time);
-    let (time, reading) = [relative, absolute]
-        .into_iter()
-        .flatten()
-        .min_by_key(|(time, _)| *time)?;
-    Some(from_reading(forest, node, reading, time))
-}
-
-/// What a hop's own telemetry says of its budget on arrival: the strictest of all that its spans
-/// say, each moved back to the arrival; the entry's own if that agrees.
-fn observed(forest: &Forest<'_>, hops: &Hops, id: HopId) -> Option<(Nanos, Source)> {
-    let hop = &hops.all[id];
-    let arrival = forest.nodes[hop.entry].start;
-    let entry_is_call = forest.is_outbound(hop.entry);
-    let mut best: Option<Told> = None;
-    let mut own: Option<Told> = None;
-    for &node in &hop.nodes {
-        if node != hop.entry && forest.is_outbound(node) {
-            continue;
-        }
-        let Some(facts) = hops.facts(node) else {
-            continue;
-        };
-        let lag = forest.nodes[node].start - arrival;
-        let relative = facts
-            .all(Field::RemainingIn)
-            .map(|reading| (reading.time + lag, reading));
-        let absolute = facts
-            .all(Field::Deadline)
-            .map(|reading| (reading.at.since(forest.base) - arrival, reading));
-        for (time, reading) in relative.chain(absolute) {
-            let told = from_reading(forest, node, reading, time);
-            if node == hop.entry && own.as_ref().is_none_or(|own| time < own.time) {
-                own = Some(told.clone());
-            }
-            if best.as_ref().is_none_or(|best| time < best.time) {
-                best = Some(told);
-            }
-        }
-    }
-    let mut found = match (own, best) {
-        (Some(own), Some(best)) if near(own.time, best.time) => Some(own),
-        (_, best) => best,
-    };
-    if hop.caller.is_none() {
-        // A root may set its budget itself: a CLIENT root always does.
-        let timeout = told(forest, hops, hop.entry, Field::Timeout);
-        let sent = told(forest, hops, hop.entry, Field::RemainingOut).filter(|_| entry_is_call);
-        found = if entry_is_call {
-            timeout.or(found).or(sent)
-        } else {
-            found.or(timeout)
-        };
-    }
-    found.map(|told| (told.time, told.source(How::Observed)))
 }

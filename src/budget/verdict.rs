@@ -104,7 +104,10 @@ pub(super) fn of_call(
     let (attempt, time) = (&hops.attempts[id], &timing.calls[id]);
     let deadline = timing.hops[attempt.hop].effective.filter(|_| time.waited);
     let left = deadline.map(|deadline| deadline - time.start);
-    if left.is_some_and(|left| left <= TOLERANCE) {
+    // What a call was given may be spent, though its hop has time: a deadline set too early.
+    let mut given = [&time.sent, &time.timeout].into_iter().flatten();
+    let nothing = given.any(|given| given.time <= TOLERANCE);
+    if left.is_some_and(|left| left <= TOLERANCE) || (nothing && attempt.evidence.failed()) {
         return Verdict::ExpiredBeforeSend;
     }
     let callee = attempt.callees.first().copied();

@@ -23,6 +23,11 @@ pub enum Note {
     ClockConflict(Text, Text),
     /// Spans that were dropped because the trace is larger than the limit.
     Truncated(usize),
+    /// A key that may tell a deadline and is not read, with the id of the rule that would read it,
+    /// if there is one.
+    Unread(Text, Option<Text>),
+    /// As many more keys of that sort.
+    MoreUnread(usize),
     /// More spans come than are drawn, or the like: free text for later readers of old data.
     Other(Text),
 }
@@ -70,6 +75,16 @@ impl std::fmt::Display for Note {
                 "{n} span{} over the limit of one trace were dropped",
                 s(*n)
             ),
+            Self::Unread(key, Some(rule)) => write!(
+                f,
+                "{key} may tell a deadline and is not read: turn on its rule (enable_rules = [\"{rule}\"]), or add one that says its unit"
+            ),
+            Self::Unread(key, None) => write!(
+                f,
+                "{key} looks like a deadline and no rule reads it: if it is one, add a rule for it to the configuration"
+            ),
+            Self::MoreUnread(1) => f.write_str("1 more key looks like a deadline and is not read"),
+            Self::MoreUnread(n) => write!(f, "{n} more keys look like deadlines and are not read"),
             Self::Other(text) => f.write_str(text),
         }
     }

@@ -29,7 +29,7 @@ pub fn of_span(span: &Span) -> usize {
 
 /// A log record.
 pub fn of_log(log: &SpanLog) -> usize {
-    size_of::<SpanLog>() + of_attributes(&log.attributes)
+    size_of::<SpanLog>() + of_attributes(&log.attributes) + of_text(&log.body)
 }
 
 /// A resource.

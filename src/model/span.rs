@@ -191,7 +191,7 @@ pub struct Scope {
     pub schema_url: Text,
 }
 
-/// A log record that carries a span's ids; kept for the deadline attributes that it reports.
+/// A log record that carries a span's ids; kept for the deadlines that it reports.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SpanLog {
     /// The span's trace; never zero.
@@ -202,6 +202,29 @@ pub struct SpanLog {
     pub time: UnixNanos,
     /// The record's attributes.
     pub attributes: Attributes,
+    /// The text of its body, up to [`SpanLog::MAX_BODY`] bytes; of a body with named parts the
+    /// part that is the message. Empty where there is none.
+    pub body: Text,
+}
+
+impl SpanLog {
+    /// How much of a body is kept, in bytes: what tells a deadline is short.
+    pub const MAX_BODY: usize = 2048;
+
+    /// Keeps the text of a body.
+    pub fn set_body(&mut self, body: &Value) {
+        let text = match body {
+            Value::Str(text) => text.as_str(),
+            Value::Map(parts) => ["message", "msg", "log", "body"]
+                .iter()
+                .find_map(|key| parts.text(key))
+                .unwrap_or_default(),
+            _ => "",
+        };
+        let most = Self::MAX_BODY.min(text.len());
+        let cut = (0..=most).rev().find(|at| text.is_char_boundary(*at));
+        self.body = text.get(..cut.unwrap_or(0)).unwrap_or_default().into();
+    }
 }
 
 /// Everything that came of one trace, in any order, duplicates included.

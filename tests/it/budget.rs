@@ -442,7 +442,8 @@ proptest! {
             let (trace_id, span_id) = (span.trace_id, id((i * 7) % plans.len()));
             span.links.push(Link { trace_id, span_id, ..Link::default() });
             let attributes = span.attributes.clone();
-            trace.logs.push(SpanLog { trace_id, span_id, time: UnixNanos(*start), attributes });
+            let body = string.as_str().into();
+            trace.logs.push(SpanLog { trace_id, span_id, time: UnixNanos(*start), attributes, body });
         }
         for request in analysed(&trace).requests {
             // Times at the ends of the clock saturate; what is left of the laws is that numbers are sane.

@@ -45,5 +45,6 @@ pub(crate) fn log(trace: u64, span: u64) -> SpanLog {
         span_id: span_id(span),
         time: UnixNanos(START),
         attributes: Attributes::from_iter([("deadline.remaining_in_ms", Value::Int(400))]),
+        body: "answered".into(),
     }
 }

@@ -237,8 +237,8 @@ def met_with_reserve():
     s = Sample("04-met-with-reserve",
                "the healthy case: 40 ms kept back, the rest passed on, answered in time", 27)
     e = s.span("edge", SERVER, "GET /search", 0, 238, None,
-               http_server("GET", "/search", 200, **header("x-team-deadline-ms", "400")))
-    passed = header("x-team-deadline-ms", "354")
+               http_server("GET", "/search", 200, **header("x-request-timeout-ms", "400")))
+    passed = header("x-request-timeout-ms", "354")
     c = s.span("edge", CLIENT, "GET /v2/search", 6, 221, e,
                http_client("GET", "search", "/v2/search", 200, **passed))
     q = s.span("search", SERVER, "GET /v2/search", 7, 220, c,

@@ -1,27 +1,31 @@
-//! Applies the table to a span: what it says of deadlines, and what it says that cannot be read.
-
-use std::collections::HashMap;
-use std::sync::LazyLock;
+//! Applies the table to a span: what it says of deadlines, what it says that cannot be read, and
+//! what it may say that nobody asked for.
 
 use compact_str::ToCompactString;
 
-use crate::model::{Attributes, Kind, Nanos, Text, UnixNanos, Value};
+use crate::model::{Attributes, Kind, Nanos, Span, Text, UnixNanos, Value};
 
-use super::grammar::{self, Parsed};
-use super::table::{HEADER_PREFIXES, TABLE};
-use super::{Convention, Field, Place};
+use super::filter::could_be_time;
+use super::grammar::{Grammar, Parsed, parse};
+use super::rule::Needs;
+use super::table::{Hit, Rule, Rules};
+use super::{Field, Side, text};
 
 /// What a span says of deadlines.
 #[derive(Debug, Clone, Default)]
 pub(in crate::budget) struct Facts {
     /// Durations and instants.
     pub readings: Vec<Reading>,
+    /// Numbers in texts about a call that this span's hop made: the text went up with the error.
+    pub of_calls: Vec<Reading>,
     /// The hop's own word for how it ended.
     pub outcome: Option<Text>,
     /// Attempts before this one, by the span's own count.
     pub resend: Option<u32>,
     /// Values that do not follow their grammar.
     pub bad: Vec<Bad>,
+    /// Keys that may tell a deadline and are not read.
+    pub unread: Vec<Unread>,
 }
 
 /// One duration or instant.
@@ -37,6 +41,19 @@ pub(in crate::budget) struct Reading {
     pub key: Text,
     /// What stood there.
     pub raw: Text,
+    /// How well it is known what it means.
+    pub trust: Trust,
+}
+
+/// How well it is known what a value means, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::budget) enum Trust {
+    /// A key of a known system, or of the configuration.
+    Named,
+    /// A number that a known library printed into a text.
+    Message,
+    /// A key that tells its unit and is of no known system.
+    AdHoc,
 }
 
 /// A value that cannot be read.
@@ -48,84 +65,267 @@ pub(in crate::budget) struct Bad {
     pub raw: Text,
 }
 
+/// A key that may tell a deadline and is not read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::budget) struct Unread {
+    /// The key.
+    pub key: Text,
+    /// The rule that would read it; `None` if there is none.
+    pub rule: Option<Text>,
+}
+
 impl Facts {
-    /// The strictest reading of a field: the least duration.
+    /// The reading of a field that binds: see [`strictest`].
     pub(in crate::budget) fn least(&self, field: Field) -> Option<&Reading> {
-        self.readings
-            .iter()
-            .filter(|r| r.field == field)
-            .min_by_key(|r| r.time)
+        let all = self.all(field).map(|reading| (reading.time, reading, ()));
+        strictest(all).map(|(_, reading, ())| reading)
     }
 
     /// All readings of a field.
-    pub(in crate::budget) fn all(&self, field: Field) -> impl Iterator<Item = &Reading> {
+    pub(in crate::budget) fn all(&self, field: Field) -> impl Iterator<Item = &Reading> + Clone {
         self.readings.iter().filter(move |r| r.field == field)
     }
-}
 
-/// Reads the attributes of a span (or of a log record with the span's ids) into `facts`.
-pub(in crate::budget) fn read(attributes: &Attributes, kind: Kind, facts: &mut Facts) {
-    for (key, value) in attributes.iter() {
-        let Some(rule) = find(key) else { continue };
-        let field = if kind.is_outbound() {
-            rule.outbound
-        } else {
-            rule.inbound
-        };
-        apply(rule, field, key, value, facts);
+    /// True if there is nothing to know.
+    pub(in crate::budget) fn is_empty(&self) -> bool {
+        self.readings.is_empty()
+            && self.of_calls.is_empty()
+            && self.outcome.is_none()
+            && self.resend.is_none()
+            && self.bad.is_empty()
+            && self.unread.is_empty()
     }
 }
 
-fn apply(rule: &Convention, field: Field, key: &str, value: &Value, facts: &mut Facts) {
-    match value {
-        // A captured header is an array; several values that disagree all count.
-        Value::Array(values) => {
-            for value in values {
-                if !matches!(value, Value::Array(_)) {
-                    apply(rule, field, key, value, facts);
+/// Of readings that disagree the strictest binds: the least, wherever it stands (semantics,
+/// section 4). Numbers in messages are only asked where no key of a known system answers: they
+/// are the timer's delay too long, or belong to another try. Where only an ad hoc key answers
+/// besides, the number is believed.
+pub(in crate::budget) fn strictest<'a, T>(
+    readings: impl Iterator<Item = (Nanos, &'a Reading, T)> + Clone,
+) -> Option<(Nanos, &'a Reading, T)> {
+    let best = readings
+        .clone()
+        .map(|(_, reading, _)| reading.trust)
+        .min()?;
+    readings
+        .filter(|(_, reading, _)| match best {
+            Trust::Named => reading.trust != Trust::Message,
+            best => reading.trust == best,
+        })
+        .min_by_key(|(time, _, _)| *time)
+}
+
+/// Where values are read from: a span, or a record of it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::budget) struct Place<'a> {
+    /// The rules.
+    pub rules: &'a Rules,
+    /// The span.
+    pub span: &'a Span,
+    /// Where it stands.
+    pub side: Side,
+}
+
+impl Place<'_> {
+    /// Reads the span's own attributes and its status.
+    pub(in crate::budget) fn read_span(&self, facts: &mut Facts) {
+        self.read(&self.span.attributes, false, facts);
+        text::read_message(self, "status.message", &self.span.status.message, facts);
+    }
+
+    /// Reads the attributes of an event, or of a log record with the span's ids.
+    pub(in crate::budget) fn read_record(&self, attributes: &Attributes, facts: &mut Facts) {
+        self.read(attributes, true, facts);
+    }
+
+    /// Reads the body of a log record with the span's ids.
+    pub(in crate::budget) fn read_body(&self, body: &str, facts: &mut Facts) {
+        text::read_message(self, "log.body", body, facts);
+    }
+
+    fn read(&self, attributes: &Attributes, is_record: bool, facts: &mut Facts) {
+        for (key, value) in attributes.iter() {
+            match self.rules.find(key) {
+                Some(Hit::Rule(index)) => {
+                    let rule = self.rules.rule(index).filter(|rule| self.has(rule.needs));
+                    match rule {
+                        Some(rule) => self.by_rule(rule, key, value, facts),
+                        None => suggest(key, value, facts),
+                    }
+                }
+                None => suggest(key, value, facts),
+                Some(hit) => {
+                    // A captured header is an array.
+                    let text = match value {
+                        Value::Array(values) => values.first().and_then(Value::as_str),
+                        value => value.as_str(),
+                    };
+                    let Some(text) = text else { continue };
+                    match hit {
+                        Hit::Message => text::read_message(self, key, text, facts),
+                        Hit::MessageOfRecord if is_record => {
+                            text::read_message(self, key, text, facts);
+                        }
+                        Hit::Url => text::read_url(self, key, text, facts),
+                        Hit::Statement => text::read_statement(self, key, text, facts),
+                        _ => {}
+                    }
                 }
             }
         }
-        Value::Empty => {}
-        scalar => match grammar::parse(rule.grammar, scalar) {
-            Some(parsed) => keep(parsed, field, key, scalar, facts),
+    }
+
+    fn by_rule(&self, rule: &Rule, key: &str, value: &Value, facts: &mut Facts) {
+        if rule.caller_only && self.side == Side::Inbound {
+            return;
+        }
+        if rule.off {
+            if rule.field != Field::Nothing && *value != Value::Empty {
+                facts.unread.push(Unread {
+                    key: key.into(),
+                    rule: Some(rule.id.clone()),
+                });
+            }
+            return;
+        }
+        if let Some(grammar) = rule.grammar {
+            self.apply(rule, grammar, key, value, facts);
+        }
+    }
+
+    /// Whether the span has what else the rule needs.
+    fn has(&self, needs: Option<Needs>) -> bool {
+        let attributes = &self.span.attributes;
+        match needs {
+            None => true,
+            Some(Needs::Persistence) => {
+                self.span.name.starts_with("persistence.")
+                    || attributes.get("persistence.store").is_some()
+            }
+            Some(Needs::Messaging) => {
+                matches!(self.span.kind, Kind::Producer | Kind::Consumer)
+                    || attributes
+                        .iter()
+                        .any(|(key, _)| key.starts_with("messaging."))
+            }
+            Some(Needs::MaxAttempts) => {
+                attributes.get("max_attempts").is_some() || self.span.scope.name.contains("userver")
+            }
+        }
+    }
+
+    fn apply(&self, rule: &Rule, grammar: Grammar, key: &str, value: &Value, facts: &mut Facts) {
+        match value {
+            Value::Empty => return,
+            // A captured header is an array; several values that disagree all count.
+            Value::Array(values) if grammar != Grammar::CeleryTimelimit => {
+                for value in values {
+                    if !matches!(value, Value::Array(_)) {
+                        self.apply(rule, grammar, key, value, facts);
+                    }
+                }
+                return;
+            }
+            // Jaeger, Zipkin and Tempo export arrays as JSON in a text.
+            Value::Str(text) if text.starts_with('[') && grammar != Grammar::CeleryTimelimit => {
+                if let Some(values) = json_array(text) {
+                    for value in &values {
+                        self.apply(rule, grammar, key, value, facts);
+                    }
+                    return;
+                }
+            }
+            _ => {}
+        }
+        let parsed = parse(grammar, key, value).or_else(|| parse(rule.or?, key, value));
+        match parsed {
+            Some(parsed) => self.keep(rule, parsed, key, value, facts),
+            None if rule.lenient => {}
             None => facts.bad.push(Bad {
                 key: key.into(),
-                raw: shortened(scalar),
+                raw: shortened(value),
             }),
-        },
-    }
-}
-
-fn keep(parsed: Parsed, field: Field, key: &str, raw: &Value, facts: &mut Facts) {
-    let mut reading = Reading {
-        field,
-        time: Nanos::ZERO,
-        at: UnixNanos(0),
-        key: key.into(),
-        raw: shortened(raw),
-    };
-    match parsed {
-        Parsed::Time(time) => reading.time = time,
-        Parsed::Instant(at) => reading.at = at,
-        Parsed::Word(word) => {
-            facts.outcome = Some(word);
-            return;
         }
-        Parsed::Count(count) => {
-            let before = if field == Field::Attempt {
-                count.saturating_sub(1)
-            } else {
-                count
+    }
+
+    fn keep(&self, rule: &Rule, parsed: Parsed, key: &str, raw: &Value, facts: &mut Facts) {
+        // Finagle says in the key which side it speaks of.
+        let side = match key.split_once('/') {
+            Some(("srv", _)) => Side::Inbound,
+            Some(("clnt", _)) => Side::Outbound,
+            _ => self.side,
+        };
+        let mut all = vec![parsed];
+        while let Some(parsed) = all.pop() {
+            let (field, time, at) = match parsed {
+                Parsed::Time(Nanos::ZERO) if rule.zero_is_none => continue,
+                Parsed::Time(time) => {
+                    let time = if rule.overdue { -time } else { time };
+                    // A key for instants that holds what is left.
+                    let field = match rule.field {
+                        Field::Deadline => Field::Remaining,
+                        field => field,
+                    };
+                    (field, time, UnixNanos(0))
+                }
+                Parsed::Instant(at) => (Field::Deadline, Nanos::ZERO, at),
+                Parsed::Word(word) => {
+                    facts.outcome = Some(word);
+                    continue;
+                }
+                Parsed::Count(count) => {
+                    let before = match rule.field {
+                        Field::Resend => count,
+                        _ => count.saturating_sub(1),
+                    };
+                    facts.resend = Some(facts.resend.map_or(before, |known| known.max(before)));
+                    continue;
+                }
+                Parsed::Unset => continue,
+                Parsed::Several(several) => {
+                    all.extend(several.into_iter().rev());
+                    continue;
+                }
             };
-            facts.resend = Some(facts.resend.map_or(before, |known| known.max(before)));
-            return;
+            if let Some(field) = field.on(side) {
+                facts.readings.push(Reading {
+                    field,
+                    time,
+                    at,
+                    key: key.into(),
+                    raw: shortened(raw),
+                    trust: rule.trust,
+                });
+            }
         }
     }
-    facts.readings.push(reading);
 }
 
-fn shortened(value: &Value) -> Text {
+/// Notes a key that no rule reads, if it looks like a budget's.
+fn suggest(key: &str, value: &Value, facts: &mut Facts) {
+    if Rules::suggests(key) && could_be_time(key, value) {
+        facts.unread.push(Unread {
+            key: key.into(),
+            rule: None,
+        });
+    }
+}
+
+/// The scalars of a JSON array.
+fn json_array(text: &str) -> Option<Vec<Value>> {
+    let values: Vec<serde_json::Value> = serde_json::from_str(text).ok()?;
+    values
+        .into_iter()
+        .map(|value| match value {
+            serde_json::Value::String(text) => Some(Value::Str(text.into())),
+            serde_json::Value::Number(number) => Some(Value::Str(number.to_compact_string())),
+            _ => None,
+        })
+        .collect()
+}
+
+pub(super) fn shortened(value: &Value) -> Text {
     let text = value.to_compact_string();
     match text.char_indices().nth(80) {
         Some((at, _)) => compact_str::format_compact!("{}...", text.get(..at).unwrap_or_default()),
@@ -133,151 +333,5 @@ fn shortened(value: &Value) -> Text {
     }
 }
 
-static ATTRIBUTES: LazyLock<HashMap<&str, &Convention>> =
-    LazyLock::new(|| by_key(Place::Attribute));
-static HEADERS: LazyLock<HashMap<&str, &Convention>> = LazyLock::new(|| by_key(Place::Header));
-
-/// The rule for an attribute key.
-fn find(key: &str) -> Option<&'static Convention> {
-    // Nearly every key of a span is none of ours: most are turned away by one byte pattern.
-    if !plausible(key) {
-        return None;
-    }
-    if let Some(rule) = ATTRIBUTES.get(key) {
-        return Some(rule);
-    }
-    let lower = key.to_ascii_lowercase();
-    HEADER_PREFIXES.iter().find_map(|prefix| {
-        let name = lower.strip_prefix(prefix)?;
-        match HEADERS.get(name) {
-            Some(rule) => Some(*rule),
-            None => HEADERS.get(name.replace('_', "-").as_str()).copied(),
-        }
-    })
-}
-
-/// False for keys that cannot be in the table: every key of it holds one of [`SIGNS`]; a test
-/// holds the table to that.
-fn plausible(key: &str) -> bool {
-    key.len() > 8
-        && key
-            .as_bytes()
-            .windows(4)
-            .any(|window| SIGNS.iter().any(|sign| window.eq_ignore_ascii_case(sign)))
-}
-
-const SIGNS: [&[u8]; 5] = [b"line", b"budg", b"imeo", b"temp", b"send"];
-
-fn by_key(place: Place) -> HashMap<&'static str, &'static Convention> {
-    TABLE
-        .iter()
-        .filter(|rule| rule.place == place)
-        .map(|rule| (rule.key, rule))
-        .collect()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn facts(kind: Kind, pairs: &[(&str, Value)]) -> Facts {
-        let mut facts = Facts::default();
-        read(&pairs.iter().cloned().collect(), kind, &mut facts);
-        facts
-    }
-
-    fn text(s: &str) -> Value {
-        Value::Str(s.into())
-    }
-
-    #[test]
-    fn every_key_of_the_table_passes_the_quick_look() {
-        for rule in TABLE {
-            assert!(plausible(rule.key), "{}", rule.key);
-            assert!(
-                find(rule.key).is_some_and(|found| found.key == rule.key),
-                "{}",
-                rule.key
-            );
-        }
-        assert!(find("http.request.method").is_none());
-    }
-
-    #[test]
-    fn headers_are_found_under_every_prefix_in_any_spelling() {
-        for prefix in HEADER_PREFIXES {
-            for name in ["x-deadline-remaining-ms", "X_Deadline_Remaining_Ms"] {
-                let key = format!("{prefix}{name}");
-                let found = facts(Kind::Server, &[(&key, Value::Array(vec![text("500")]))]);
-                let reading = found.least(Field::RemainingIn).expect(&key);
-                assert_eq!(
-                    (reading.time, reading.key.as_str()),
-                    (Nanos::from_millis(500), key.as_str())
-                );
-            }
-        }
-        let response = facts(
-            Kind::Server,
-            &[("http.response.header.grpc-timeout", text("1S"))],
-        );
-        assert!(response.readings.is_empty());
-    }
-
-    #[test]
-    fn a_callers_header_is_what_it_sent() {
-        let found = facts(
-            Kind::Client,
-            &[("rpc.grpc.request.metadata.grpc-timeout", text("250m"))],
-        );
-        assert_eq!(found.readings[0].field, Field::RemainingOut);
-    }
-
-    #[test]
-    fn the_strictest_of_several_values_counts_and_all_are_kept() {
-        let both = Value::Array(vec![Value::Int(300), text("200")]);
-        let found = facts(
-            Kind::Server,
-            &[("http.request.header.x-request-budget-ms", both)],
-        );
-        assert_eq!(found.readings.len(), 2);
-        assert_eq!(
-            found.least(Field::RemainingIn).unwrap().time,
-            Nanos::from_millis(200)
-        );
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_kept_apart_and_never_zero() {
-        let found = facts(
-            Kind::Server,
-            &[
-                ("deadline.remaining_in_ms", text("soon")),
-                ("grpc.timeout", text("123456789m")),
-            ],
-        );
-        assert!(found.readings.is_empty());
-        assert_eq!(found.bad.len(), 2);
-        assert_eq!(found.bad[0].raw, "soon");
-        assert!(
-            facts(Kind::Server, &[("deadline.timeout_ms", Value::Empty)])
-                .bad
-                .is_empty()
-        );
-    }
-
-    #[test]
-    fn attempts_are_counted_from_either_end() {
-        assert_eq!(
-            facts(
-                Kind::Client,
-                &[("http.request.resend_count", Value::Int(2))]
-            )
-            .resend,
-            Some(2)
-        );
-        assert_eq!(
-            facts(Kind::Server, &[("x-envoy-attempt-count", text("3"))]).resend,
-            Some(2)
-        );
-    }
-}
+mod tests;

@@ -27,6 +27,7 @@ fn log(reader: &mut Reader<'_>, batch: &mut Batch<'_>) -> Read<()> {
     let mut observed = 0;
     let mut faults = Faults::default();
     let mut made = false;
+    let mut too_deep = false;
     let read = fields::object(reader, |reader, key| {
         match key {
             "traceId" | "trace_id" => {
@@ -46,10 +47,17 @@ fn log(reader: &mut Reader<'_>, batch: &mut Batch<'_>) -> Read<()> {
             "attributes" => {
                 log.attributes = faults.field(value::attributes(reader, batch, 0)?, key);
             }
+            "body" => {
+                // Cut as it is read, so that a batch of long texts takes no more than what is kept.
+                log.set_body(&value::any(reader, batch, 0)?);
+                // A body that cannot be read is no fault of the record.
+                batch.too_deep = too_deep;
+            }
             _ => {
                 reader.skip()?;
             }
         }
+        too_deep = batch.too_deep;
         Ok(())
     })?;
     if std::mem::take(&mut batch.too_deep) {

@@ -122,19 +122,25 @@ fn unnamed(
     })
 }
 
-/// A log record, or why it is none; its body is not looked at.
+/// A log record, or why it is none. A body that cannot be read is no fault of it.
 pub(super) fn log(record: LogRecord, max_depth: usize) -> Result<SpanLog, Reject> {
     let (none, bad) = (Reject::LogWithoutSpan, Reject::LogUnreadable);
     let time = match record.time_unix_nano {
         0 => record.observed_time_unix_nano,
         time => time,
     };
-    Ok(SpanLog {
+    let body = record.body.map(|body| any(body, max_depth));
+    let mut log = SpanLog {
         trace_id: TraceId(id(&record.trace_id, none, bad)?),
         span_id: SpanId(id(&record.span_id, none, bad)?),
         time: UnixNanos(time),
         attributes: attributes(record.attributes, max_depth).map_err(|_| bad)?,
-    })
+        ..SpanLog::default()
+    };
+    if let Some(Ok(body)) = body {
+        log.set_body(&body);
+    }
+    Ok(log)
 }
 
 pub(super) fn resource(
