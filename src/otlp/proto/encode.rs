@@ -33,14 +33,15 @@ pub fn traces_to_proto(spans: &[Span]) -> ExportTraceServiceRequest {
     ExportTraceServiceRequest { resource_spans }
 }
 
-/// The log records as one request; of a record no more is known than its span, time and
-/// attributes.
+/// The log records as one request; of a record no more is known than its span, time, attributes
+/// and text.
 pub fn logs_to_proto(logs: &[SpanLog]) -> ExportLogsServiceRequest {
     let record = |log: &SpanLog| LogRecord {
         time_unix_nano: log.time.0,
         trace_id: log.trace_id.0.to_vec(),
         span_id: log.span_id.0.to_vec(),
         attributes: attributes(&log.attributes),
+        body: (!log.body.is_empty()).then(|| any(&Value::Str(log.body.clone()))),
         ..LogRecord::default()
     };
     let scope_logs = vec![ScopeLogs {
