@@ -152,6 +152,7 @@ enum Lay {
 fn documents(chunk: &Chunk, lay: Lay, batch: &mut Batch<'_>) -> Piece {
     let text = json::text(&chunk.bytes);
     let mut reader = Reader::new(&text);
+    batch.make_room();
     let mut piece = Piece::default();
     let mut lines = Lines::new(&text, chunk);
     let mut rejected_on = chunk.line;

@@ -108,15 +108,32 @@ impl<'r> Plain<'r> {
         self.is_compressed
     }
 
-    /// Adds up to `most` bytes to `out`; less than that at the end alone.
+    /// Adds up to `most` bytes to `out`; less than that at the end alone. What came before a
+    /// fault is in `out`, too.
     pub(super) fn read_into(&mut self, out: &mut Vec<u8>, most: usize) -> io::Result<usize> {
         let before = out.len();
-        // What came before a fault is in `out`, and is of use.
-        let read = (&mut self.reader).take(most as u64).read_to_end(out);
-        if self.is_compressed {
-            self.allowance.spend((out.len() - before) as u64)?;
+        // Straight into its place: a buffer in between would cost a copy.
+        out.resize(before + most, 0);
+        let mut got = 0;
+        let mut fault = Ok(());
+        while let Some(room) = out.get_mut(before + got..)
+            && !room.is_empty()
+        {
+            match self.reader.read(room) {
+                Ok(0) => break,
+                Ok(more) => got += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    fault = Err(error);
+                    break;
+                }
+            }
         }
-        read
+        out.truncate(before + got);
+        if self.is_compressed {
+            self.allowance.spend(got as u64)?;
+        }
+        fault.map(|()| got)
     }
 }
 

@@ -164,10 +164,10 @@ impl Spill {
         (xxh3_64_with_seed(&id.0, self.level) % PARTS as u64) as usize
     }
 
-    /// Hands all traces to `take`, whole, many at a time; no more than the bound are in memory
-    /// unless one trace alone takes more.
+    /// Hands all traces to `take`, whole, many at a time: a quarter of the bound, for what is made
+    /// of them stays and grows meanwhile. More only if one trace alone takes more.
     pub(super) fn drain(self, take: &mut dyn FnMut(Vec<Trace>)) -> Result<(), SpillError> {
-        let bound = self.limits.max_held_bytes;
+        let bound = self.limits.max_held_bytes / 4;
         let mut todo = vec![self];
         while let Some(mut spill) = todo.pop() {
             let mut batch = Vec::new();
@@ -201,7 +201,7 @@ impl Spill {
             bytes += share.bytes();
             held.traces.extend(share.traces);
             held.logs.extend(share.logs);
-            if bytes > self.limits.max_held_bytes {
+            if bytes > self.limits.max_held_bytes / 4 {
                 let held = std::mem::take(&mut held);
                 divided.put(held.traces, held.logs)?;
                 bytes = 0;

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::{Decoded, Limits, Reject};
 use crate::model::{Attributes, Resource, Scope, Span, SpanLog, Text, TraceId, Value};
 
@@ -26,6 +28,8 @@ pub(crate) struct Batch<'l> {
     pub(crate) pairs: Vec<(Text, Value)>,
     pub(crate) resources: Seen<Resource>,
     pub(crate) scopes: Seen<Scope>,
+    /// Spans in what was last taken: about so many will be in the next.
+    usual: usize,
     no_resource: Arc<Resource>,
     no_scope: Arc<Scope>,
     rejected: [u64; Reject::ALL.len()],
@@ -56,6 +60,7 @@ impl<'l> Batch<'l> {
             pairs: Vec::new(),
             resources: Seen::default(),
             scopes: Seen::default(),
+            usual: 0,
             no_resource: Arc::default(),
             no_scope: Arc::default(),
             rejected: [0; Reject::ALL.len()],
@@ -161,11 +166,17 @@ impl<'l> Batch<'l> {
         self.outer_trace = TraceId::default();
     }
 
+    /// Makes room for about as much as was taken last.
+    pub(crate) fn make_room(&mut self) {
+        self.spans.reserve(self.usual);
+    }
+
     /// What came, leaving the batch empty; resources stay remembered.
     pub(crate) fn take(&mut self) -> Decoded {
         let received = self.received();
         let counts = std::mem::take(&mut self.rejected);
         self.points = 0;
+        self.usual = self.spans.len();
         Decoded {
             spans: std::mem::take(&mut self.spans),
             logs: std::mem::take(&mut self.logs),
@@ -184,7 +195,8 @@ impl<'l> Batch<'l> {
 /// Things that come again and again, by their encoded bytes: decoded once, kept once.
 #[derive(Debug)]
 pub(crate) struct Seen<T> {
-    known: HashMap<Box<[u8]>, Arc<T>>,
+    /// By a fast hash of the bytes; of two with one hash, the last is remembered.
+    known: HashMap<u64, (Box<[u8]>, Arc<T>)>,
 }
 
 impl<T> Default for Seen<T> {
@@ -197,13 +209,14 @@ impl<T> Default for Seen<T> {
 
 impl<T> Seen<T> {
     pub(crate) fn get(&self, bytes: &[u8]) -> Option<Arc<T>> {
-        self.known.get(bytes).map(Arc::clone)
+        let (known, value) = self.known.get(&xxh3_64(bytes))?;
+        (**known == *bytes).then(|| Arc::clone(value))
     }
 
     pub(crate) fn put(&mut self, bytes: &[u8], value: Arc<T>) {
         if self.known.len() >= REMEMBERED {
             self.known.clear();
         }
-        self.known.insert(bytes.into(), value);
+        self.known.insert(xxh3_64(bytes), (bytes.into(), value));
     }
 }

@@ -53,7 +53,7 @@ impl Default for Limits {
             max_depth: 30,
             max_document_bytes: 1 << 30,
             max_inflated_bytes: 16 << 30,
-            max_held_bytes: 128 << 20,
+            max_held_bytes: 256 << 20,
             words_as_ids: false,
         }
     }

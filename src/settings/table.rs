@@ -184,7 +184,7 @@ settings! {
         /// The most bytes that one compressed file may become.
         max_inflated_bytes: u64, BYTES, "16GiB";
         /// About the most bytes of spans in memory at once; more wait in a temporary file.
-        max_held_bytes: u64, BYTES, "128MiB";
+        max_held_bytes: u64, BYTES, "256MiB";
     }
     /// How requests are analysed.
     analysis: Analysis, false {

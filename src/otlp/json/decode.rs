@@ -89,6 +89,8 @@ pub(super) struct Entry<'a> {
     guess: Arc<Resource>,
     bad: bool,
     has_scopes: bool,
+    /// Whether `guess` is made of all that was read so far.
+    settled: bool,
 }
 
 impl<'a> Entry<'a> {
@@ -100,6 +102,7 @@ impl<'a> Entry<'a> {
             guess: batch.no_resource(),
             bad: false,
             has_scopes: false,
+            settled: false,
         }
     }
 
@@ -113,9 +116,11 @@ impl<'a> Entry<'a> {
         match key {
             "resource" => {
                 self.resource_text = Some(reader.skip()?);
+                self.settled = false;
             }
             "schemaUrl" | "schema_url" => {
                 self.schema_url = fields::text(reader)?.unwrap_or_default();
+                self.settled = false;
             }
             _ => match scope_signal(key) {
                 Some(signal) => {
@@ -153,9 +158,10 @@ impl<'a> Entry<'a> {
 
     fn settle(&mut self, batch: &mut Batch<'_>) -> Read<()> {
         let text = self.resource_text.unwrap_or_default();
-        if text.is_empty() && self.schema_url.is_empty() {
+        if self.settled || text.is_empty() && self.schema_url.is_empty() {
             return Ok(());
         }
+        self.settled = true;
         // Where the schema comes behind the spans, as it does in most, this is done twice; the
         // second time costs a look-up.
         let key = [text.as_bytes(), b"\n", self.schema_url.as_bytes()].concat();
