@@ -25,6 +25,7 @@ mod pool;
 mod scan;
 mod source;
 mod spill;
+pub mod write;
 
 use std::fmt;
 use std::path::PathBuf;

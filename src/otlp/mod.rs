@@ -16,7 +16,9 @@ mod proto;
 use crate::model::{Span, SpanLog};
 
 pub use inflate::{Encoding, InflateError, inflate};
-pub use json::{logs_from_json, metrics_count_from_json, traces_from_json, traces_to_json};
+pub use json::{
+    logs_from_json, logs_to_json, metrics_count_from_json, traces_from_json, traces_to_json,
+};
 pub use proto::{
     logs_from_proto, logs_from_request, logs_to_proto, metrics_count_from_proto,
     metrics_count_from_request, traces_from_proto, traces_from_request, traces_to_proto,

@@ -1,10 +1,12 @@
 //! Finished requests. For now the whole store is one table in memory.
 //!
 //! **Invariant**: nothing grows past its ceiling. When the table is full, the traces that came
-//! first leave first, whole. Samples are held and marked here, and are never counted.
+//! first leave first, whole. Samples are held and marked here, and are never counted. Files are
+//! written whole or not at all ([`whole`]).
 
 mod memory;
 mod size;
+pub mod whole;
 
 pub use memory::{Memory, Put, Stored};
 pub use size::{of_log, of_span};

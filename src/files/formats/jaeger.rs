@@ -21,11 +21,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::draft;
 use crate::model::{Attributes, Resource, Text, Value};
 use crate::otlp::json::fields;
 use crate::otlp::json::reader::{Read, Reader, Scalar, Shape};
 use crate::otlp::{Batch, Reject};
+pub(crate) use span::{REF_TYPE, WARNINGS, has_meaning};
 
 /// What documents of these formats have; a span always names its operation.
 pub(super) const KEYS: &[&[&str]] = &[
@@ -181,6 +181,11 @@ fn processes(text: &str, batch: &mut Batch<'_>) -> Read<HashMap<Text, Arc<Resour
 
 /// The resource that a process is: read once, however many traces repeat it.
 fn process(text: &str, batch: &mut Batch<'_>) -> Read<Arc<Resource>> {
+    // No resource of OTLP begins so.
+    let known = [b"jaeger ", text.as_bytes()].concat();
+    if let Some(resource) = batch.resources.get(&known) {
+        return Ok(resource);
+    }
     let mut service = None;
     let mut attributes = Vec::new();
     fields::object(&mut Reader::new(text), |reader, key| {
@@ -195,6 +200,10 @@ fn process(text: &str, batch: &mut Batch<'_>) -> Read<Arc<Resource>> {
         Ok(())
     })?
     .ok();
+    let mut dropped = 0;
+    attributes.retain(|(key, value)| {
+        key != "otel.dropped_attributes_count" || !span::count(value, &mut dropped)
+    });
     let named = service.filter(|name| name != NO_SERVICE);
     let named = named.map(|name| ("service.name".into(), Value::Str(Text::from(name))));
     let has_host = attributes.iter().any(|(key, _)| key == "host.name");
@@ -206,9 +215,11 @@ fn process(text: &str, batch: &mut Batch<'_>) -> Read<Arc<Resource>> {
             *key = Text::const_new("host.name");
         }
     }
-    // No resource of OTLP begins so.
-    let key = [b"jaeger ", text.as_bytes()].concat();
-    draft::resource(batch, &key, |_| Ok(Attributes(attributes)))
+    let mut resource = Resource::new(Attributes(attributes));
+    resource.dropped_attributes = dropped;
+    let resource = Arc::new(resource);
+    batch.resources.put(&known, Arc::clone(&resource));
+    Ok(resource)
 }
 
 /// A text; a number as it is written, nothing for null and what is no text.

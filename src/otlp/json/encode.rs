@@ -4,12 +4,13 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::model::{Attributes, Event, Link, Resource, Scope, Span, Status, Value};
+use super::out::Out;
+use crate::model::{Attributes, Event, Link, Resource, Scope, Span, SpanLog, Status, Value};
 use crate::otlp::proto::{kind_number, runs, status_number};
 
 /// The spans as one `ExportTraceServiceRequest` in OTLP/JSON, in their order.
 pub fn traces_to_json(spans: &[Span]) -> String {
-    let mut out = Out(String::with_capacity(spans.len() * 512));
+    let mut out = Out::with_capacity(spans.len() * 512);
     out.object(|out| {
         out.list(
             "resourceSpans",
@@ -31,7 +32,34 @@ pub fn traces_to_json(spans: &[Span]) -> String {
             },
         );
     });
-    out.0
+    out.finish()
+}
+
+/// The log records as one `ExportLogsServiceRequest` in OTLP/JSON, in their order: what is kept of
+/// them, under no resource and no scope.
+pub fn logs_to_json(logs: &[SpanLog]) -> String {
+    let mut out = Out::with_capacity(logs.len() * 256);
+    out.object(|out| {
+        out.list("resourceLogs", [logs], |out, logs| {
+            out.object(|out| {
+                out.list("scopeLogs", [logs], |out, logs| {
+                    out.object(|out| {
+                        out.list("logRecords", logs, |out, one| {
+                            out.object(|out| log(out, one))
+                        });
+                    });
+                });
+            });
+        });
+    });
+    out.finish()
+}
+
+fn log(out: &mut Out, log: &SpanLog) {
+    out.text("timeUnixNano", &log.time.0.to_string());
+    attributes(out, &log.attributes);
+    out.text("traceId", &log.trace_id.to_string());
+    out.text("spanId", &log.span_id.to_string());
 }
 
 fn resource(out: &mut Out, resource: &Resource) {
@@ -150,120 +178,4 @@ fn any(out: &mut Out, value: &Value) {
             out.object(|out| out.list("values", &map.0, |out, (key, value)| pair(out, key, value)));
         }
     });
-}
-
-/// JSON text that grows.
-#[derive(Debug)]
-struct Out(String);
-
-impl Out {
-    fn raw(&mut self, text: &str) {
-        self.0.push_str(text);
-    }
-
-    fn object(&mut self, fields: impl FnOnce(&mut Self)) {
-        self.0.push('{');
-        fields(self);
-        self.0.push('}');
-    }
-
-    fn comma(&mut self) {
-        if !self.0.ends_with(['{', '[']) && !self.0.is_empty() {
-            self.0.push(',');
-        }
-    }
-
-    fn key(&mut self, key: &str) {
-        self.comma();
-        self.string(key);
-        self.0.push(':');
-    }
-
-    /// A text, unless it is empty.
-    fn text(&mut self, key: &str, text: &str) {
-        if !text.is_empty() {
-            self.key(key);
-            self.string(text);
-        }
-    }
-
-    /// A count, unless it is 0.
-    fn count(&mut self, key: &str, count: u32) {
-        if count > 0 {
-            self.key(key);
-            self.raw(&count.to_string());
-        }
-    }
-
-    /// An enum, unless it is 0.
-    fn number(&mut self, key: &str, number: i32) {
-        if number != 0 {
-            self.key(key);
-            self.raw(&number.to_string());
-        }
-    }
-
-    /// A list, unless it is empty.
-    fn list<T>(
-        &mut self,
-        key: &str,
-        items: impl IntoIterator<Item = T>,
-        mut item: impl FnMut(&mut Self, T),
-    ) {
-        let mut items = items.into_iter().peekable();
-        if items.peek().is_none() {
-            return;
-        }
-        self.key(key);
-        self.0.push('[');
-        for one in items {
-            self.comma();
-            item(self, one);
-        }
-        self.0.push(']');
-    }
-
-    /// A double; what JSON has no number for is a string, as protobuf's JSON mapping has it.
-    fn double(&mut self, double: f64) {
-        if double.is_finite() {
-            self.raw(&format!("{double:?}"));
-        } else if double.is_nan() {
-            self.raw("\"NaN\"");
-        } else {
-            self.raw(if double > 0.0 {
-                "\"Infinity\""
-            } else {
-                "\"-Infinity\""
-            });
-        }
-    }
-
-    fn string(&mut self, text: &str) {
-        self.0.push('"');
-        let mut rest = text;
-        while let Some(at) = rest.find(|char| matches!(char, '"' | '\\' | '\0'..='\u{1f}')) {
-            let (plain, special) = rest.split_at(at);
-            self.0.push_str(plain);
-            let mut special = special.chars();
-            match special.next() {
-                Some('\n') => self.0.push_str("\\n"),
-                Some('\r') => self.0.push_str("\\r"),
-                Some('\t') => self.0.push_str("\\t"),
-                Some(control @ '\0'..='\u{1f}') => {
-                    let hex = |nibble| char::from_digit(nibble, 16).unwrap_or('0');
-                    self.0.push_str("\\u00");
-                    self.0.push(hex(u32::from(control) >> 4));
-                    self.0.push(hex(u32::from(control) & 15));
-                }
-                Some(other) => {
-                    self.0.push('\\');
-                    self.0.push(other);
-                }
-                None => {}
-            }
-            rest = special.as_str();
-        }
-        self.0.push_str(rest);
-        self.0.push('"');
-    }
 }

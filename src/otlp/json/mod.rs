@@ -8,6 +8,7 @@ mod decode;
 mod document;
 mod encode;
 pub(crate) mod fields;
+mod out;
 pub(crate) mod reader;
 mod records;
 mod span;
@@ -19,7 +20,8 @@ use super::{Batch, DecodeError, Decoded, Limits};
 use reader::{Reader, Shape, Syntax};
 
 pub(crate) use document::{Found, document};
-pub use encode::traces_to_json;
+pub use encode::{logs_to_json, traces_to_json};
+pub(crate) use out::Out;
 pub(crate) use span::Faults;
 
 /// Reads an `ExportTraceServiceRequest` or `TracesData` in OTLP/JSON.

@@ -19,6 +19,34 @@ pub(crate) const WARNINGS: &str = "@jaeger@warnings";
 /// What a link was, where it was no `FOLLOWS_FROM`.
 pub(crate) const REF_TYPE: &str = "opentracing.ref_type";
 
+/// True for an attribute that is not taken for one, but for what it says of the span.
+pub(crate) fn has_meaning(key: &str, value: &Value) -> bool {
+    match (key, value) {
+        ("error", Value::Bool(flag)) => *flag,
+        ("error", Value::Str(text)) => text.eq_ignore_ascii_case("true"),
+        ("span.kind", Value::Str(name)) => kind(name).is_some(),
+        ("otel.status_code", Value::Str(name)) => status_code(name).is_some(),
+        (
+            "otel.status_description"
+            | "w3c.tracestate"
+            | "otel.scope.name"
+            | "otel.scope.version"
+            | "otel.library.name"
+            | "otel.library.version",
+            Value::Str(_),
+        ) => true,
+        (
+            "otel.dropped_attributes_count"
+            | "otel.dropped_events_count"
+            | "otel.dropped_links_count",
+            _,
+        ) => value
+            .as_int()
+            .is_some_and(|count| u32::try_from(count).is_ok()),
+        _ => false,
+    }
+}
+
 /// Reads one span and keeps it, or rejects it.
 pub(super) fn read(
     reader: &mut Reader<'_>,
@@ -287,38 +315,46 @@ impl Meanings {
     }
 
     fn has_taken(&mut self, key: &str, value: &Value, draft: &mut Draft) -> bool {
+        if !has_meaning(key, value) {
+            return false;
+        }
         let span = &mut draft.span;
-        match (key, value) {
-            ("error", Value::Bool(true)) => self.failed = true,
-            ("error", Value::Str(text)) if text.eq_ignore_ascii_case("true") => self.failed = true,
-            ("span.kind", Value::Str(name)) => match kind(name) {
-                Some(kind) => span.kind = kind,
-                None => return false,
-            },
-            ("otel.status_code", Value::Str(name)) => match name.to_ascii_uppercase().as_str() {
-                "OK" => span.status.code = StatusCode::Ok,
-                "ERROR" => span.status.code = StatusCode::Error,
-                "UNSET" => span.status.code = StatusCode::Unset,
-                _ => return false,
-            },
-            ("otel.status_description", Value::Str(text)) => span.status.message.clone_from(text),
-            ("w3c.tracestate", Value::Str(text)) => span.trace_state.clone_from(text),
-            ("otel.scope.name", Value::Str(text)) => self.scope[0] = Some(text.clone()),
-            ("otel.scope.version", Value::Str(text)) => self.scope[1] = Some(text.clone()),
-            ("otel.library.name", Value::Str(text)) => self.library[0] = Some(text.clone()),
-            ("otel.library.version", Value::Str(text)) => self.library[1] = Some(text.clone()),
-            ("otel.dropped_attributes_count", _) => {
-                return count(value, &mut span.dropped_attributes);
-            }
-            ("otel.dropped_events_count", _) => return count(value, &mut span.dropped_events),
-            ("otel.dropped_links_count", _) => return count(value, &mut span.dropped_links),
-            _ => return false,
+        let count = || {
+            value
+                .as_int()
+                .and_then(|count| u32::try_from(count).ok())
+                .unwrap_or(0)
+        };
+        let text = || Text::from(value.as_str().unwrap_or_default());
+        match key {
+            "error" => self.failed = true,
+            "span.kind" => span.kind = kind(&text()).unwrap_or_default(),
+            "otel.status_code" => span.status.code = status_code(&text()).unwrap_or_default(),
+            "otel.status_description" => span.status.message = text(),
+            "w3c.tracestate" => span.trace_state = text(),
+            "otel.scope.name" => self.scope[0] = Some(text()),
+            "otel.scope.version" => self.scope[1] = Some(text()),
+            "otel.library.name" => self.library[0] = Some(text()),
+            "otel.library.version" => self.library[1] = Some(text()),
+            "otel.dropped_attributes_count" => span.dropped_attributes = count(),
+            "otel.dropped_events_count" => span.dropped_events = count(),
+            _ => span.dropped_links = count(),
         }
         true
     }
 }
 
-fn count(value: &Value, into: &mut u32) -> bool {
+fn status_code(name: &str) -> Option<StatusCode> {
+    Some(match name.to_ascii_uppercase().as_str() {
+        "OK" => StatusCode::Ok,
+        "ERROR" => StatusCode::Error,
+        "UNSET" => StatusCode::Unset,
+        _ => return None,
+    })
+}
+
+/// Takes a count that a value holds.
+pub(super) fn count(value: &Value, into: &mut u32) -> bool {
     let count = value.as_int().and_then(|count| u32::try_from(count).ok());
     count.map(|count| *into = count).is_some()
 }

@@ -1,0 +1,175 @@
+//! A file that is whole or absent.
+//!
+//! What is written goes to a file of another name in the same folder. Only when all of it is on
+//! the disk does it take the name that was asked for, in one step. Whoever reads that name sees the
+//! old file, none, or the whole new one, also after a power cut; a writer that breaks off leaves
+//! nothing behind but, if it was killed, a file whose name begins with `.dwindle-`.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile};
+
+/// What to do with a file that is already there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// Leave it, and fail with [`io::ErrorKind::AlreadyExists`].
+    Keep,
+    /// Put the new one in its place.
+    Replace,
+}
+
+/// A file under way. Dropped without [`Whole::finish`] it is gone.
+#[derive(Debug)]
+pub struct Whole {
+    file: BufWriter<NamedTempFile>,
+    path: PathBuf,
+    existing: Existing,
+}
+
+impl Whole {
+    /// Begins the file `path`; a link is followed. Its folder must be there.
+    pub fn create(path: &Path, existing: Existing) -> io::Result<Self> {
+        let there = path.symlink_metadata().is_ok();
+        if there && existing == Existing::Keep {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let path = match fs::canonicalize(path) {
+            Ok(path) => path,
+            Err(_) => path.to_owned(),
+        };
+        let mut builder = Builder::new();
+        builder.prefix(".dwindle-").suffix(".part");
+        // As any new file has them: what the umask leaves of these.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let file = builder.tempfile_in(folder(&path))?;
+        Ok(Self {
+            file: BufWriter::with_capacity(256 << 10, file),
+            path,
+            existing,
+        })
+    }
+
+    /// Brings all to the disk and gives the file its name.
+    pub fn finish(self) -> io::Result<()> {
+        let file = self
+            .file
+            .into_inner()
+            .map_err(io::IntoInnerError::into_error)?;
+        file.as_file().sync_all()?;
+        let named = match self.existing {
+            Existing::Keep => file.persist_noclobber(&self.path),
+            Existing::Replace => file.persist(&self.path),
+        };
+        named.map_err(|error| error.error)?;
+        sync_folder(folder(&self.path))
+    }
+}
+
+impl Write for Whole {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    }
+}
+
+/// A new name is on the disk when its folder is.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_has_its_name_only_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut file = Whole::create(&path, Existing::Keep).unwrap();
+        file.write_all(b"whole").unwrap();
+        file.flush().unwrap();
+        assert!(!path.exists());
+        file.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+        assert_eq!(names(folder.path()), ["out"]);
+
+        let mut file = Whole::create(&path, Existing::Replace).unwrap();
+        file.write_all(b"half").unwrap();
+        drop(file);
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+        assert_eq!(names(folder.path()), ["out"]);
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_kept_unless_it_may_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        // One that comes while ours is under way is kept as well.
+        let late = Whole::create(&path, Existing::Keep).unwrap();
+        Whole::create(&path, Existing::Keep)
+            .unwrap()
+            .finish()
+            .unwrap();
+        let kinds = [
+            late.finish().unwrap_err().kind(),
+            Whole::create(&path, Existing::Keep).unwrap_err().kind(),
+        ];
+        assert_eq!(kinds, [io::ErrorKind::AlreadyExists; 2]);
+        let mut new = Whole::create(&path, Existing::Replace).unwrap();
+        new.write_all(b"new").unwrap();
+        new.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(names(folder.path()), ["out"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_behind_a_link_is_replaced_and_the_link_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, link] = ["out", "link"].map(|name| folder.path().join(name));
+        Whole::create(&path, Existing::Keep)
+            .unwrap()
+            .finish()
+            .unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let mut new = Whole::create(&link, Existing::Replace).unwrap();
+        new.write_all(b"new").unwrap();
+        new.finish().unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[test]
+    fn there_is_no_file_without_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("none").join("out");
+        let error = Whole::create(&path, Existing::Keep).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}
