@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use super::config::ConfigArgs;
+use super::convert::ConvertArgs;
 use super::filter::FilterArgs;
 use super::select::{ListArgs, SelectArgs};
 use super::serve::ServeArgs;
@@ -77,6 +78,8 @@ pub enum Command {
     Traces(TracesArgs),
     /// Explain the filter language of --where, with all its fields
     Filter(FilterArgs),
+    /// Write traces in another format: OTLP, Jaeger JSON, Parquet
+    Convert(ConvertArgs),
     /// Show or check the configuration, or print an example of it
     Config(ConfigArgs),
     /// Print the completions of a shell

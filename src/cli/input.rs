@@ -63,6 +63,17 @@ pub(super) fn analysed<T: Send>(
     work: impl Fn(&Trace, &Analysis) -> Vec<T> + Sync,
 ) -> anyhow::Result<Analysed<T>> {
     let work = |trace: Trace| work(&trace, &analyse(&trace, &setup.policy, &setup.typical));
+    each(args, setup, printer, work)
+}
+
+/// Reads the files and does `work` with each trace as it came, on all cores; as [`analysed`]
+/// otherwise.
+pub(super) fn each<T: Send>(
+    args: &InputArgs,
+    setup: &Setup,
+    printer: &Printer,
+    work: impl Fn(Trace) -> Vec<T> + Sync,
+) -> anyhow::Result<Analysed<T>> {
     // One trace is looked for: it is held whole.
     if args.id.is_some() {
         let Read {

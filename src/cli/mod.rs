@@ -6,6 +6,7 @@
 
 mod args;
 mod config;
+mod convert;
 mod filter;
 mod input;
 mod list;
@@ -23,6 +24,7 @@ use clap::Parser as _;
 
 pub use args::{Args, Color, Command, InputArgs, LookArgs, TraceArgs, TraceFormat, TracesArgs};
 pub use config::ConfigArgs;
+pub use convert::{Compress, ConvertArgs, To};
 pub use filter::FilterArgs;
 pub use printer::Printer;
 pub use select::{ListArgs, ListFormat, SelectArgs};
@@ -112,6 +114,7 @@ fn run(args: &Args, printer: &mut Printer) -> anyhow::Result<Exit> {
         Command::Trace(args) => trace::run(args, &setup()?, printer),
         Command::Traces(args) => traces::run(args, &setup()?, printer),
         Command::Filter(args) => filter::run(args, printer),
+        Command::Convert(args) => convert::run(args, &setup()?, printer),
         Command::Config(args) => config::run(args, named, printer),
         Command::Completions(args) => shell::completions(args, printer),
         Command::Man(args) => shell::man(args, printer),

@@ -85,6 +85,11 @@ impl Printer {
         Ok(self.out.write_all(text.as_bytes())?)
     }
 
+    /// Where data goes that is no text.
+    pub(super) fn out(&mut self) -> &mut impl Write {
+        &mut self.out
+    }
+
     /// Prints data and ends the line.
     pub(super) fn line(&mut self, text: &str) -> Result<(), PrintError> {
         self.data(text)?;

@@ -98,6 +98,11 @@ impl Selection {
         })
     }
 
+    /// True when every request is one of them.
+    pub(super) fn is_all(&self) -> bool {
+        self.filters.is_empty() && self.since.is_none() && self.until.is_none()
+    }
+
     /// Whether a request is one of them.
     pub(super) fn takes(&self, request: &Request) -> bool {
         self.seen.fetch_add(1, Ordering::Relaxed);

@@ -15,6 +15,7 @@ mod architecture;
 mod bounded;
 mod budget;
 mod cli;
+mod convert;
 mod corpus;
 mod files;
 mod hostile;

@@ -768,7 +768,8 @@ fn span(resources: Vec<Arc<Resource>>, scopes: Vec<Arc<Scope>>) -> impl Strategy
         )
 }
 
-fn batch() -> impl Strategy<Value = Vec<Span>> {
+/// Spans of every shape that the model has.
+pub(crate) fn batch() -> impl Strategy<Value = Vec<Span>> {
     let around = (
         prop::collection::vec(resource(), 1..3),
         prop::collection::vec(scope(), 1..3),

@@ -5,6 +5,7 @@
 
 mod draft;
 pub(crate) mod jaeger;
+pub(crate) mod lists;
 mod plain;
 mod sdk;
 mod walk;

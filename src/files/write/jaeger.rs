@@ -5,7 +5,8 @@
 //! What it cannot hold:
 //!
 //! - nanoseconds below the microsecond, and durations below zero;
-//! - lists and maps (their JSON text is kept), values without a value, a service name of another
+//! - lists and maps (their JSON text is kept, and those of captured headers are lists again when
+//!   they are read), values without a value, a service name of another
 //!   type than text;
 //! - what a link says beyond the span that it goes to (but for `opentracing.ref_type`);
 //! - kinds and status codes that came later than Jaeger's words for them;
@@ -328,6 +329,7 @@ fn tag(out: &mut Out, key: &str, value: &Value, losses: &mut Losses) {
             Value::Double(_) => ("float64", None),
             Value::Bytes(_) => ("binary", None),
             Value::Empty => ("string", Some(Loss::Empty)),
+            Value::Array(values) if formats::lists::is_kept(key, values) => ("string", None),
             Value::Array(_) => ("string", Some(Loss::Array)),
             Value::Map(_) => ("string", Some(Loss::Map)),
         };

@@ -195,7 +195,7 @@ impl<'a> Parts<'a> {
             start => start,
         };
         draft.span.start = draft.take(start.instant(), "startTime");
-        draft.span.end = draft.span.start.shifted(self.duration.length(start));
+        draft.span.end = self.duration.end(start).unwrap_or_default();
 
         let named = self.process_id.as_deref();
         let listed = || {

@@ -1,6 +1,6 @@
 //! Tags: named values with a type beside them.
 
-use crate::files::formats::plain;
+use crate::files::formats::{lists, plain};
 use crate::model::{Text, Value};
 use crate::otlp::ids;
 use crate::otlp::json::fields;
@@ -39,8 +39,9 @@ pub(super) fn list(
 /// Adds an object of values, as Elasticsearch has it for tags that are fields: `@` is a dot.
 pub(super) fn object(reader: &mut Reader<'_>, out: &mut Vec<(Text, Value)>) -> Read<()> {
     fields::object(reader, |reader, key| {
-        let value = bare(reader)?;
-        out.push((Text::from(key.replace('@', ".")), value));
+        let key = Text::from(key.replace('@', "."));
+        let value = listed(&key, bare(reader)?);
+        out.push((key, value));
         Ok(())
     })
     .map(|_| ())
@@ -68,7 +69,8 @@ fn tag(reader: &mut Reader<'_>, binary: Binary, out: &mut Vec<(Text, Value)>) ->
     })?;
     if read.is_ok() {
         let value = value.or_else(|| kind.map(Type::left_out));
-        out.push((key, typed(value.unwrap_or_default(), kind, binary)));
+        let value = listed(&key, typed(value.unwrap_or_default(), kind, binary));
+        out.push((key, value));
     }
     Ok(())
 }
@@ -119,6 +121,11 @@ fn bare(reader: &mut Reader<'_>) -> Read<Value> {
         Shape::Other => plain::scalar(reader.scalar()?),
         Shape::Object | Shape::Array => Value::Str(Text::from(reader.skip()?)),
     })
+}
+
+fn listed(key: &str, value: Value) -> Value {
+    let list = value.as_str().and_then(|text| lists::read(key, text));
+    list.unwrap_or(value)
 }
 
 /// The value in its type; one that does not fit its type stays as it is written.

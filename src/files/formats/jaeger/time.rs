@@ -1,9 +1,11 @@
 //! Times: microseconds in the API, RFC 3339 and Go's durations in the protobuf types.
 
+use std::borrow::Cow;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::files::formats::plain;
-use crate::model::{Nanos, UnixNanos};
+use crate::model::UnixNanos;
 use crate::otlp::json::fields::{self, Field};
 use crate::otlp::json::reader::{Read, Reader, Scalar};
 
@@ -13,10 +15,10 @@ pub(super) enum Time {
     /// Not at all.
     #[default]
     None,
-    /// As a number.
-    Micros(i64),
+    /// As a number of microseconds, here in nanoseconds.
+    Micros(i128),
     /// As a text with units or a date.
-    Nanos(i64),
+    Nanos(i128),
 }
 
 impl Time {
@@ -30,14 +32,16 @@ impl Time {
         }
     }
 
-    /// The duration of a span that began at `start`: where starts are dates, a number counts
-    /// nanoseconds (Go's `time.Duration`), else microseconds.
-    pub(super) fn length(self, start: Self) -> Nanos {
-        Nanos(match (self, start) {
+    /// When a span ends that began at `start` and took this long. Where starts are dates, a number
+    /// counts nanoseconds (Go's `time.Duration`), else microseconds.
+    pub(super) fn end(self, start: Self) -> Field<UnixNanos> {
+        let nanos = match (self, start) {
             (Self::None, _) => 0,
             (Self::Micros(nanos), Self::Nanos(_)) => nanos / 1000,
             (Self::Micros(nanos) | Self::Nanos(nanos), _) => nanos,
-        })
+        };
+        let end = i128::from(start.instant()?.0).saturating_add(nanos);
+        Ok(UnixNanos(end.clamp(0, u64::MAX.into()) as u64))
     }
 }
 
@@ -45,41 +49,46 @@ impl Time {
 pub(super) fn instant(reader: &mut Reader<'_>) -> Read<Field<Time>> {
     either(reader, |text| {
         let time: Timestamp = text.parse().ok()?;
-        i64::try_from(time.as_nanosecond()).ok()
+        Some(time.as_nanosecond())
     })
 }
 
 /// Milliseconds since the epoch.
 pub(super) fn millis(reader: &mut Reader<'_>) -> Read<Field<Time>> {
     let millis = fields::nanos(reader)?;
-    Ok(millis.and_then(|millis| {
-        let nanos = i64::try_from(millis)
-            .ok()
-            .and_then(|ms| ms.checked_mul(1_000_000));
-        nanos.map(Time::Micros).ok_or(())
-    }))
+    Ok(millis.map(|millis| Time::Micros(i128::from(millis) * 1_000_000)))
 }
 
 /// A duration: microseconds, or Go's `4.2s`.
 pub(super) fn duration(reader: &mut Reader<'_>) -> Read<Field<Time>> {
     either(reader, |text| {
         let duration: SignedDuration = text.parse().ok()?;
-        i64::try_from(duration.as_nanos()).ok()
+        Some(duration.as_nanos())
     })
 }
 
 /// A number of microseconds, or a text that is none and that `worded` reads.
-fn either(reader: &mut Reader<'_>, worded: impl Fn(&str) -> Option<i64>) -> Read<Field<Time>> {
+fn either(reader: &mut Reader<'_>, worded: impl Fn(&str) -> Option<i128>) -> Read<Field<Time>> {
     let mut look = reader.clone();
-    if let Scalar::Str(text) = look.scalar()? {
-        let text = text.trim();
-        if text.parse::<f64>().is_err() && !text.is_empty() {
-            reader.skip()?;
-            return Ok(worded(text).map(Time::Nanos).ok_or(()));
+    let written = match look.scalar()? {
+        Scalar::Str(text) => text,
+        Scalar::Number(digits) => Cow::Borrowed(digits),
+        _ => Cow::Borrowed(""),
+    };
+    let text = written.trim();
+    // Whole microseconds are the rule, and of these each is right up to the last year of OTLP.
+    let whole = text.parse::<i64>().ok();
+    let time = whole.map(|micros| Time::Micros(i128::from(micros) * 1000));
+    let time = match time {
+        Some(time) => Ok(time),
+        None if text.is_empty() || text.parse::<f64>().is_ok() => {
+            let micros = plain::micros(reader)?;
+            return Ok(micros.map(|micros| micros.map_or(Time::None, |ns| Time::Micros(ns.into()))));
         }
-    }
-    let micros = plain::micros(reader)?;
-    Ok(micros.map(|micros| micros.map_or(Time::None, Time::Micros)))
+        None => worded(text).map(Time::Nanos).ok_or(()),
+    };
+    reader.skip()?;
+    Ok(time)
 }
 
 #[cfg(test)]
@@ -96,6 +105,19 @@ mod tests {
         assert_eq!(read("1485467191639875"), time);
         assert_eq!(read(r#""1485467191639875""#), time);
         assert_eq!(read("null"), Ok(Time::None));
+        assert_eq!(read(r#""""#), Ok(Time::None));
+        assert_eq!(
+            read("1485467191639875.5"),
+            Ok(Time::Micros(1_485_467_191_639_875_500))
+        );
+        assert_eq!(
+            read("1.48546719163987e15"),
+            Ok(Time::Micros(1_485_467_191_639_870_000))
+        );
+        let last = u64::MAX / 1000 * 1000;
+        let text = (u64::MAX / 1000).to_string();
+        let latest = instant(&mut Reader::new(&text)).unwrap().unwrap();
+        assert_eq!(latest.instant(), Ok(UnixNanos(last)));
         assert_eq!(read(r#""yesterday""#), Err(()));
         assert_eq!(
             read(r#""1969-12-31T00:00:00Z""#).unwrap().instant(),
@@ -106,7 +128,7 @@ mod tests {
             read("1485467191639"),
             Ok(Time::Micros(1_485_467_191_639_000_000))
         );
-        assert_eq!(read("18446744073709551615"), Err(()));
+        assert_eq!(read("18446744073709551615").unwrap().instant(), Err(()));
     }
 
     #[test]
@@ -131,10 +153,13 @@ mod tests {
 
     #[test]
     fn a_number_beside_a_date_counts_nanoseconds() {
-        let length = |time: Time, start| time.length(start).0;
+        let end = |time: Time, start: Time| time.end(start).map(|end| end.0);
         let number = Time::Micros(22_938_000_000);
-        assert_eq!(length(number, Time::Nanos(1)), 22_938_000);
-        assert_eq!(length(number, Time::Micros(1)), 22_938_000_000);
-        assert_eq!(length(Time::Nanos(5), Time::Micros(1)), 5);
+        assert_eq!(end(number, Time::Nanos(1)), Ok(22_938_001));
+        assert_eq!(end(number, Time::Micros(1)), Ok(22_938_000_001));
+        assert_eq!(end(Time::Nanos(5), Time::Micros(1)), Ok(6));
+        assert_eq!(end(Time::Nanos(-5), Time::Micros(1)), Ok(0));
+        assert_eq!(end(Time::Micros(i128::MAX), Time::Micros(1)), Ok(u64::MAX));
+        assert_eq!(end(Time::None, Time::Micros(-1)), Err(()));
     }
 }
