@@ -135,7 +135,7 @@ fn span(out: &mut Out, span: &Span, process: usize, logs: &[&SpanLog], losses: &
     out.key("warnings");
     match warnings {
         Some(said) => out.array(said, |out, one| {
-            out.string(one.as_str().unwrap_or_default())
+            out.string(one.as_str().unwrap_or_default());
         }),
         None => out.raw("null"),
     }
@@ -333,7 +333,9 @@ fn tag(out: &mut Out, key: &str, value: &Value, losses: &mut Losses) {
             Value::Array(_) => ("string", Some(Loss::Array)),
             Value::Map(_) => ("string", Some(Loss::Map)),
         };
-        loss.into_iter().for_each(|loss| losses.add(loss, 1));
+        if let Some(loss) = loss {
+            losses.add(loss, 1);
+        }
         out.text("type", kind);
         out.key("value");
         match value {

@@ -45,7 +45,7 @@ pub fn logs_to_json(logs: &[SpanLog]) -> String {
                 out.list("scopeLogs", [logs], |out, logs| {
                     out.object(|out| {
                         out.list("logRecords", logs, |out, one| {
-                            out.object(|out| log(out, one))
+                            out.object(|out| log(out, one));
                         });
                     });
                 });
