@@ -5,6 +5,7 @@
 use super::kind::Written;
 use super::listings::{LISTINGS, Listing};
 use super::table::{DEFINITIONS, SECTIONS};
+use crate::budget::Rules;
 
 const HEAD: &str = "\
 # The configuration of Dwindle: every setting with its default, commented out.
@@ -25,6 +26,9 @@ pub fn example() -> String {
         let own = DEFINITIONS.iter();
         for setting in own.filter(|setting| setting.section == section.name) {
             words(&mut text, setting.doc);
+            if setting.key == "enable_rules" {
+                off(&mut text);
+            }
             let value = as_toml(setting.form.written, setting.default);
             line(&mut text, &format!("#{} = {value}", setting.key));
         }
@@ -37,13 +41,25 @@ pub fn example() -> String {
     text
 }
 
+/// The built-in rules that can be turned on.
+fn off(text: &mut String) {
+    let listed = Rules::listed();
+    for rule in listed
+        .iter()
+        .filter(|rule| !rule.on && rule.grammar.is_some())
+    {
+        let keys = rule.keys.join(", ");
+        line(text, &format!("#   {}: {keys} ({})", rule.id, rule.words));
+    }
+}
+
 fn entry(text: &mut String, listing: &Listing) {
     line(text, &format!("#[[{}]]", listing.name));
-    for field in listing
-        .fields
-        .iter()
-        .filter(|field| !field.example.is_empty())
-    {
+    for field in listing.fields {
+        if field.example.is_empty() {
+            line(text, &format!("# {}", field.doc));
+            continue;
+        }
         let value = as_toml(field.form.written, field.example);
         line(text, &format!("#{} = {value}  # {}", field.key, field.doc));
     }

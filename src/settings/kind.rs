@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::budget::Share;
+use crate::budget::{Field, Grammar, Rules, Share};
 use crate::model::{Rule, Severity, Text};
 
 /// What would have been right, as the end of "`x` is not …".
@@ -82,7 +82,77 @@ kinds! {
         "a list of origins such as https://shop.example, or `*` for any";
     LOG: String = log, Text, "FILTER", "a filter such as `info`";
     PATTERN: String = pattern, Text, "PATTERN", "a name or a pattern such as payments/*, of 1 to 500 characters";
-    NAMES: BTreeSet<Text> = |text| Some(list(text).map(Text::from).collect()), List, "IDS", "a list of ids";
+    NAME: Text = |text| pattern(text).map(Text::from), Text, "NAME", "a name of 1 to 500 characters";
+}
+
+/// Grammars of values, by name.
+pub(super) const GRAMMAR: Kind<Grammar> = Kind {
+    form: Form {
+        placeholder: "GRAMMAR",
+        wanted: "a grammar such as grpc_timeout or go_duration",
+        written: Written::Text,
+    },
+    parse: |text| named(&Grammar::ALL, text, "a grammar"),
+};
+
+/// Units of plain numbers.
+pub(super) const UNIT: Kind<Grammar> = Kind {
+    form: Form {
+        placeholder: "UNIT",
+        wanted: "a unit: s, ms, us or ns",
+        written: Written::Text,
+    },
+    parse: |text| named(&UNITS, text, "a unit"),
+};
+
+const UNITS: [(&str, Grammar); 4] = [
+    ("s", Grammar::Seconds),
+    ("ms", Grammar::Millis),
+    ("us", Grammar::Micros),
+    ("ns", Grammar::Nanos),
+];
+
+/// What values mean, by name.
+pub(super) const MEANING: Kind<Field> = Kind {
+    form: Form {
+        placeholder: "MEANING",
+        wanted: "a meaning such as remaining_in, timeout or deadline",
+        written: Written::Text,
+    },
+    parse: |text| named(&Field::ALL, text, "a meaning"),
+};
+
+/// Ids of built-in rules that read deadlines.
+pub(super) const RULE_IDS: Kind<BTreeSet<Text>> = Kind {
+    form: Form {
+        placeholder: "IDS",
+        wanted: "a list of built-in rules such as hdr.x-request-timeout",
+        written: Written::List,
+    },
+    parse: |text| {
+        let ids: BTreeSet<Text> = list(text).map(Text::from).collect();
+        let enabled: Vec<Text> = ids.iter().cloned().collect();
+        match Rules::new(&[], &enabled) {
+            Ok(_) => Ok(ids),
+            Err(error) => Err(Wanted(format!("a list of built-in rules: {error}"))),
+        }
+    },
+};
+
+/// The one of a name, where `-` is `_`.
+fn named<T: Copy>(all: &[(&'static str, T)], text: &str, what: &str) -> Result<T, Wanted> {
+    let name = text.replace('-', "_");
+    let found = all.iter().find(|(known, _)| *known == name);
+    found.map(|(_, one)| *one).ok_or_else(|| {
+        let near = super::near(&name, all.iter().map(|(known, _)| *known));
+        Wanted(match near {
+            Some(near) => format!("{what}; did you mean `{near}`?"),
+            None => {
+                let names: Vec<&str> = all.iter().map(|(known, _)| *known).collect();
+                format!("{what}; there are {}", names.join(", "))
+            }
+        })
+    })
 }
 
 /// Rules of findings.

@@ -187,4 +187,42 @@ pub const LISTINGS: &[Listing] = &[
         some_of: &["service", "operation"],
         one_of: &[],
     },
+    Listing {
+        name: "rule",
+        doc: &[
+            " Deadlines and timeouts of your own: an attribute's key, or a request header that is captured",
+            " under any of the usual prefixes, how its values are written, and what they mean. A rule of",
+            " your own stands in for a built-in one of the same key.",
+            " `meaning` is remaining_in (left on arrival), remaining_out (passed on with a call), remaining",
+            " (either, by the side of the span), timeout (what a caller will wait), deadline (an instant),",
+            " local (own time), queue (wait before work), or another that `dwindle config check` names.",
+        ],
+        fields: &[
+            field!("key", NAME, false, "acme.time_left", "the attribute's key"),
+            field!(
+                "header",
+                NAME,
+                false,
+                "",
+                "or the header's name: header = \"x-acme-time-left\""
+            ),
+            field!(
+                "unit",
+                UNIT,
+                false,
+                "ms",
+                "what a plain number counts: s, ms, us or ns"
+            ),
+            field!(
+                "grammar",
+                GRAMMAR,
+                false,
+                "",
+                "or how it is written: grammar = \"grpc_timeout\", \"go_duration\", \"rfc3339\" …"
+            ),
+            field!("meaning", MEANING, true, "remaining_in", "what it means"),
+        ],
+        some_of: &[],
+        one_of: &[&["key", "header"], &["unit", "grammar"]],
+    },
 ];

@@ -1,20 +1,22 @@
 //! From settings to the policy of the analysis.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::kind::{DURATION, Kind};
+use super::kind::{DURATION, GRAMMAR, Kind, MEANING, UNIT};
 use super::listings::Entry;
 use super::sources::{Origin, Problem};
 use super::table::{Findings, Values};
-use crate::budget::{Pattern, Patterns, Policy, Thresholds};
-use crate::model::Nanos;
+use crate::budget::{CustomRule, Pattern, Patterns, Place, Policy, Rules, Thresholds};
+use crate::model::{Nanos, Text};
 
 /// What the lists of the configuration come to.
 pub(super) struct Lists {
     min_useful_of: Patterns<Nanos>,
     route_budgets: Patterns<Nanos>,
     detached: Patterns<()>,
+    rules: Vec<CustomRule>,
 }
 
 impl Lists {
@@ -25,6 +27,7 @@ impl Lists {
             min_useful_of: all.patterns("min_useful", |entry| time(entry, "value")),
             route_budgets: all.patterns("route", route_budget),
             detached: all.patterns("detach", |_| Ok(())),
+            rules: all.rules(),
         }
     }
 
@@ -35,6 +38,7 @@ impl Lists {
             min_useful_of: self.min_useful_of,
             route_budgets: self.route_budgets,
             detached: self.detached,
+            rules: rules(&self.rules, values),
             max_spans: usize::try_from(*values.analysis.max_spans).unwrap_or(usize::MAX),
             thresholds: thresholds(&values.findings),
             disabled: values.findings.disabled.value.clone(),
@@ -42,6 +46,32 @@ impl Lists {
             ..Policy::default()
         }
     }
+}
+
+/// The rules that read deadlines. Each of these has been tried before.
+fn rules(custom: &[CustomRule], values: &Values) -> Arc<Rules> {
+    let enabled: Vec<Text> = values.analysis.enable_rules.iter().cloned().collect();
+    Rules::new(custom, &enabled).unwrap_or_else(|_| Rules::builtin())
+}
+
+/// What an entry's rule is.
+fn rule(entry: &Entry) -> Result<CustomRule, String> {
+    let (key, place) = match (entry.get("key"), entry.get("header")) {
+        (Some(key), _) => (key, Place::Attribute),
+        (None, header) => (header.unwrap_or_default(), Place::Header),
+    };
+    let grammar = match (entry.get("unit"), entry.get("grammar")) {
+        (Some(unit), _) => parsed(&UNIT, unit)?,
+        (None, grammar) => parsed(&GRAMMAR, grammar.unwrap_or_default())?,
+    };
+    let field = parsed(&MEANING, entry.get("meaning").unwrap_or_default())?;
+    let key = key.into();
+    Ok(CustomRule {
+        key,
+        place,
+        grammar,
+        field,
+    })
 }
 
 fn thresholds(findings: &Findings) -> Thresholds {
@@ -117,6 +147,35 @@ impl Builder<'_> {
             }
         }
         Patterns::new(patterns)
+    }
+
+    /// The own rules that can be used, one with another.
+    fn rules(&mut self) -> Vec<CustomRule> {
+        let mut rules: Vec<CustomRule> = Vec::new();
+        let mut from: Vec<&Entry> = Vec::new();
+        let entries = self.entries.iter();
+        for entry in entries.filter(|entry| entry.listing == "rule") {
+            match rule(entry) {
+                Ok(rule) => {
+                    rules.push(rule);
+                    from.push(entry);
+                }
+                Err(reason) => self.tell(entry, reason),
+            }
+        }
+        if Rules::new(&rules, &[]).is_ok() {
+            return rules;
+        }
+        // Which it is that does not fit is found by adding one after another.
+        let mut fitting: Vec<CustomRule> = Vec::new();
+        for (rule, entry) in rules.into_iter().zip(from) {
+            fitting.push(rule);
+            if let Err(error) = Rules::new(&fitting, &[]) {
+                fitting.pop();
+                self.tell(entry, error.to_string());
+            }
+        }
+        fitting
     }
 
     fn tell(&mut self, entry: &Entry, reason: String) {

@@ -192,8 +192,8 @@ settings! {
         min_useful: Duration, DURATION, "20ms";
         /// The most spans of one trace that are analysed; the rest is dropped and noted.
         max_spans: u64, COUNT, "1000000";
-        /// Built-in rules for reading deadlines that are off unless they are named here.
-        enable_rules: BTreeSet<Text>, NAMES, "";
+        /// Built-in rules that read deadlines only where they are named here:
+        enable_rules: BTreeSet<Text>, RULE_IDS, "";
     }
     /// When a finding is raised. What is measured has to exceed these.
     findings: Findings, false {

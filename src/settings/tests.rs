@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::*;
-use crate::budget::Share;
+use crate::budget::{self, CustomRule, Field, Grammar, Rules, Share};
 use crate::model::{Nanos, Rule, Severity};
 
 fn with(file: &str, flags: &[(&str, &str)], env: &[(&str, &str)]) -> Result<Settings, Problems> {
@@ -79,9 +79,6 @@ fn every_setting_has_a_name_a_variable_and_a_default_of_its_own() {
         assert!(!definition.summary().is_empty());
         // Each is read from its variable: a text that no kind takes is told.
         let set = |name: &str| (name == definition.variable()).then(|| "\u{1},=".to_owned());
-        if definition.form.placeholder == "IDS" {
-            continue;
-        }
         let problems = resolve(None, &|_| None, &set).unwrap_err();
         assert_eq!(problems.0.len(), 1, "{problems}");
         let told = problems.to_string();
@@ -302,4 +299,69 @@ mod any_text {
             }
         }
     }
+}
+
+#[test]
+fn rules_of_ones_own_reach_the_policy() {
+    let settings = of(r#"
+        [[rule]]
+        key = "acme.time_left"
+        unit = "ms"
+        meaning = "remaining-in"
+        [[rule]]
+        header = "X-Acme-Timeout"
+        grammar = "go-duration"
+        meaning = "timeout"
+        [analysis]
+        enable_rules = ["app.deadline.at"]
+    "#);
+    let rule = |key: &str, place, grammar, field| CustomRule {
+        key: key.into(),
+        place,
+        grammar,
+        field,
+    };
+    let custom = [
+        rule(
+            "acme.time_left",
+            budget::Place::Attribute,
+            Grammar::Millis,
+            Field::RemainingIn,
+        ),
+        rule(
+            "X-Acme-Timeout",
+            budget::Place::Header,
+            Grammar::GoDuration,
+            Field::Timeout,
+        ),
+    ];
+    let rules = Rules::new(&custom, &["app.deadline.at".into()]).unwrap();
+    assert_eq!(settings.policy.rules, rules);
+    assert_ne!(settings.policy.rules, Rules::builtin());
+}
+
+#[test]
+fn rules_that_mean_nothing_are_told() {
+    assert_eq!(
+        wrong(
+            "[[rule]]\nkey = \"a\"\nheader = \"b\"\nunit = \"ms\"\nmeaning = \"deadline\"\n\
+             [[rule]]\nkey = \"a\"\n\
+             [[rule]]\nkey = \"a\"\nunit = \"min\"\ngrammar = \"go_durations\"\nmeaning = \"time\"\n\
+             [[rule]]\nkey = \"a\"\nunit = \"ms\"\nmeaning = \"outcome\"\n\
+             [[rule]]\nkey = \"b\"\nunit = \"ms\"\nmeaning = \"timeout\"\n\
+             [[rule]]\nkey = \"b\"\nunit = \"s\"\nmeaning = \"timeout\"\n\
+             [analysis]\nenable_rules = [\"app.deadline.att\"]\n"
+        ),
+        [
+            "dwindle.toml:1:1: [[rule]] has `key` and `header`; one of them is enough",
+            "dwindle.toml:6:1: [[rule]] needs `meaning`: a meaning such as remaining_in, timeout or deadline",
+            "dwindle.toml:6:1: [[rule]] needs `unit` or `grammar`",
+            "dwindle.toml:10:8: `unit`: `min` is not a unit; there are s, ms, us, ns",
+            "dwindle.toml:11:11: `grammar`: `go_durations` is not a grammar; did you mean `go_duration`?",
+            "dwindle.toml:12:11: `meaning`: `time` is not a meaning; did you mean `timeout`?",
+            "dwindle.toml:13:1: `a`: values written as `millis` cannot mean `outcome`",
+            "dwindle.toml:21:1: two rules for `b`: one key has one meaning",
+            "dwindle.toml:26:16: `enable_rules`: `app.deadline.att` is not a list of built-in rules: no built-in rule has the id `app.deadline.att`; did you mean `app.deadline.at`?",
+        ]
+    );
 }

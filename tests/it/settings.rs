@@ -431,6 +431,39 @@ fn every_threshold_of_findings_is_heeded() {
 }
 
 #[test]
+fn rules_of_ones_own_read_budgets() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut root = span(1, 1, None);
+    let own = [
+        ("acme.left", Value::Str("1.5s".into())),
+        ("deadline.at", Value::Str("2026-10-07T09:15:03Z".into())),
+    ];
+    root.attributes = Attributes::from_iter(own);
+    write(
+        folder.path(),
+        "t.json",
+        dwindle::otlp::traces_to_json(&[root]),
+    );
+    let budget = |config: &str| -> Json {
+        write(folder.path(), "dwindle.toml", config);
+        let mut command = within(folder.path());
+        let output = command
+            .args(["trace", "t.json", "--format", "json"])
+            .output()
+            .unwrap();
+        assert_eq!((code(&output), stderr(&output)), (0, ""));
+        let request: Json = serde_json::from_slice(&output.stdout).unwrap();
+        serde_json::json!([request["budget_ms"], request["budget_source"]["key"]])
+    };
+    let own = "[[rule]]\nkey = \"acme.left\"\ngrammar = \"go_duration\"\nmeaning = \"remaining\"\n";
+    assert_eq!(budget(""), serde_json::json!([null, null]));
+    assert_eq!(budget(own), serde_json::json!([1500.0, "acme.left"]));
+    let enabled = budget("[analysis]\nenable_rules = [\"app.deadline.at\"]\n");
+    assert_eq!(enabled[1], "deadline.at");
+    assert!(enabled[0].as_f64().unwrap() > 2_999.0, "{enabled}");
+}
+
+#[test]
 fn limits_of_reading_files_are_heeded() {
     let folder = tempfile::tempdir().unwrap();
     let sample = root().join("sample-traces/03-checkout-fan-out.json");
