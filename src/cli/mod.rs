@@ -17,6 +17,7 @@ mod serve;
 mod shell;
 mod trace;
 mod traces;
+mod waiting;
 
 use std::process::ExitCode;
 

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::input::{self, Analysed};
 use super::select::{Selection, say_cut};
+use super::waiting::{self, Waiting};
 use super::{Exit, ListFormat, Printer, Setup, TracesArgs};
 use crate::model::{Request, SpanId, TraceId, UnixNanos};
 use crate::query::order::{ByField, Key};
@@ -17,8 +18,8 @@ struct Line {
 }
 
 enum Shown {
-    Text(String),
-    Row(Box<table::Row>),
+    Text(waiting::Text),
+    Row(table::Row),
 }
 
 pub(super) fn run(args: &TracesArgs, setup: &Setup, printer: &mut Printer) -> anyhow::Result<Exit> {
@@ -26,11 +27,14 @@ pub(super) fn run(args: &TracesArgs, setup: &Setup, printer: &mut Printer) -> an
     let by = args.list.sort.as_ref().map(ByField::of).transpose();
     let by = by.map_err(|error| anyhow::anyhow!("--sort: {error}"))?;
     let format = args.list.format;
+    let waiting = Waiting::new();
     let Analysed { results, exit } =
         input::analysed(&args.input, setup, printer, |_, analysis| {
             let requests = analysis.requests.iter();
             let taken = requests.filter(|request| selection.takes(request));
-            taken.map(|request| line(request, by, format)).collect()
+            taken
+                .map(|request| line(request, by, format, &waiting))
+                .collect()
         })?;
     let mut lines: Vec<Line> = results;
     let descending = by.is_some_and(|by| by.descending);
@@ -41,7 +45,7 @@ pub(super) fn run(args: &TracesArgs, setup: &Setup, printer: &mut Printer) -> an
     let all = lines.len();
     let limit = args.list.limit.map(usize::try_from);
     lines.truncate(limit.map_or(all, |limit| limit.unwrap_or(all)));
-    print(&lines, format, printer)?;
+    print(&lines, &mut waiting.ready()?, format, printer)?;
     say_cut(printer, lines.len(), all);
     if lines.is_empty() && format == ListFormat::Table {
         printer.say(&selection.nothing());
@@ -49,11 +53,11 @@ pub(super) fn run(args: &TracesArgs, setup: &Setup, printer: &mut Printer) -> an
     Ok(exit)
 }
 
-fn line(request: &Request, by: Option<ByField>, format: ListFormat) -> Line {
+fn line(request: &Request, by: Option<ByField>, format: ListFormat, waiting: &Waiting) -> Line {
     let shown = match format {
-        ListFormat::Table | ListFormat::Markdown => Shown::Row(Box::new(table::row(request))),
-        ListFormat::Json | ListFormat::Ndjson => Shown::Text(json::listed(request)),
-        ListFormat::Csv => Shown::Text(csv::record(request)),
+        ListFormat::Table | ListFormat::Markdown => Shown::Row(table::row(request)),
+        ListFormat::Json | ListFormat::Ndjson => Shown::Text(waiting.put(json::listed(request))),
+        ListFormat::Csv => Shown::Text(waiting.put(csv::record(request))),
     };
     Line {
         order: by.map_or(Key::Null, |by| by.key(request)),
@@ -62,13 +66,18 @@ fn line(request: &Request, by: Option<ByField>, format: ListFormat) -> Line {
     }
 }
 
-fn print(lines: &[Line], format: ListFormat, printer: &mut Printer) -> anyhow::Result<()> {
-    let texts = lines.iter().filter_map(|line| match &line.shown {
-        Shown::Text(text) => Some(text.as_str()),
+fn print(
+    lines: &[Line],
+    ready: &mut waiting::Ready,
+    format: ListFormat,
+    printer: &mut Printer,
+) -> anyhow::Result<()> {
+    let mut texts = lines.iter().filter_map(|line| match &line.shown {
+        Shown::Text(text) => Some(ready.take(text)),
         Shown::Row(_) => None,
     });
     let rows = lines.iter().filter_map(|line| match &line.shown {
-        Shown::Row(row) => Some(&**row),
+        Shown::Row(row) => Some(row),
         Shown::Text(_) => None,
     });
     match format {
@@ -85,14 +94,21 @@ fn print(lines: &[Line], format: ListFormat, printer: &mut Printer) -> anyhow::R
         }
         ListFormat::Ndjson => {
             for text in texts {
-                printer.line(text)?;
+                printer.line(&text?)?;
             }
         }
-        ListFormat::Json => printer.array(texts)?,
+        ListFormat::Json => {
+            let mut fault = Ok(());
+            let texts = texts
+                .by_ref()
+                .map_while(|text| text.map_err(|error| fault = Err(error)).ok());
+            printer.array(texts)?;
+            fault?;
+        }
         ListFormat::Csv => {
             printer.data(&csv::header())?;
             for text in texts {
-                printer.data(text)?;
+                printer.data(&text?)?;
             }
         }
     }

@@ -14,22 +14,44 @@ const FIXED: usize = 7;
 /// A column of text is never narrower.
 const LEAST: usize = 7;
 
-/// A request's cells, as they will be printed but for their widths.
+/// A request's cells, as they will be printed but for their widths. There may be a great many, so
+/// the texts of all stand in one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    day: String,
-    clock: String,
-    trace: String,
     outcome: Outcome,
-    budget: String,
-    elapsed: String,
-    wasted: String,
     is_wasted: bool,
-    share: String,
-    service: String,
-    operation: String,
-    surfaced: String,
-    culprit: String,
+    /// Where each cell ends in `text`.
+    ends: [u32; Cell::COUNT],
+    text: Box<str>,
+}
+
+/// What a row has text for, in the order in which it stands there.
+#[derive(Debug, Clone, Copy)]
+enum Cell {
+    Day,
+    Clock,
+    Trace,
+    Budget,
+    Elapsed,
+    Wasted,
+    Share,
+    Service,
+    Operation,
+    Surfaced,
+    Culprit,
+}
+
+impl Cell {
+    const COUNT: usize = Self::Culprit as usize + 1;
+}
+
+impl Row {
+    fn cell(&self, cell: Cell) -> &str {
+        let place = cell as usize;
+        let end = |place: usize| self.ends.get(place).map_or(0, |&end| end as usize);
+        let start = place.checked_sub(1).map_or(0, end);
+        self.text.get(start..end(place)).unwrap_or_default()
+    }
 }
 
 /// Makes a request's cells.
@@ -47,23 +69,29 @@ pub fn row(request: &Request) -> Row {
         }
         None => (String::new(), String::new()),
     };
+    let surfaced = request.surfaced.as_ref();
+    let cells: [&str; Cell::COUNT] = [
+        day,
+        clock.trim_end_matches(" UTC"),
+        &request.trace_id.to_string(),
+        &ms_or_unknown(request.budget),
+        &ms(request.elapsed),
+        &ms(request.wasted),
+        &share,
+        &request.service,
+        &request.operation,
+        surfaced.map_or("", |surfaced| &surfaced.service),
+        &culprit,
+    ];
+    let mut end = 0;
     Row {
-        day: day.to_owned(),
-        clock: clock.trim_end_matches(" UTC").to_owned(),
-        trace: request.trace_id.to_string(),
         outcome: request.outcome,
-        budget: ms_or_unknown(request.budget),
-        elapsed: ms(request.elapsed),
-        wasted: ms(request.wasted),
         is_wasted: request.wasted > Nanos::ZERO,
-        share,
-        service: request.service.to_string(),
-        operation: request.operation.to_string(),
-        surfaced: request
-            .surfaced
-            .as_ref()
-            .map_or_else(String::new, |surfaced| surfaced.service.to_string()),
-        culprit,
+        ends: cells.map(|cell| {
+            end += cell.len() as u32;
+            end
+        }),
+        text: cells.concat().into(),
     }
 }
 
@@ -95,20 +123,20 @@ pub fn markdown<'a>(rows: impl Iterator<Item = &'a Row>) -> impl Iterator<Item =
     let head = markdown::row(HEADS.map(|(head, _)| head));
     let rule = markdown::rule(HEADS.map(|(_, number)| number));
     let rows = rows.map(|row| {
-        let when = format!("{} {}", row.day, row.clock);
+        let when = format!("{} {}", row.cell(Cell::Day), row.cell(Cell::Clock));
         let outcome = words(row.outcome);
         markdown::row([
             when.as_str(),
-            &row.trace,
-            &row.service,
-            &row.operation,
-            &row.budget,
-            &row.elapsed,
+            row.cell(Cell::Trace),
+            row.cell(Cell::Service),
+            row.cell(Cell::Operation),
+            row.cell(Cell::Budget),
+            row.cell(Cell::Elapsed),
             &outcome,
-            &row.surfaced,
-            &row.share,
-            &row.culprit,
-            &row.wasted,
+            row.cell(Cell::Surfaced),
+            row.cell(Cell::Share),
+            row.cell(Cell::Culprit),
+            row.cell(Cell::Wasted),
         ])
     });
     [head, rule].into_iter().chain(rows)
@@ -127,7 +155,7 @@ struct Layout {
 
 impl Layout {
     fn of<'a>(rows: impl Iterator<Item = &'a Row> + Clone, look: Look) -> Self {
-        let mut days = rows.clone().map(|row| row.day.as_str());
+        let mut days = rows.clone().map(|row| row.cell(Cell::Day));
         let first = days.next();
         let day = first.filter(|first| days.all(|day| day == *first));
         let mut layout = Self {
@@ -173,17 +201,17 @@ impl Layout {
 
     fn fixed_cells(&self, row: &Row) -> Vec<String> {
         let when = match self.day {
-            Some(_) => row.clock.clone(),
-            None => format!("{} {}", row.day, row.clock),
+            Some(_) => row.cell(Cell::Clock).to_owned(),
+            None => format!("{} {}", row.cell(Cell::Day), row.cell(Cell::Clock)),
         };
         vec![
             when,
-            row.trace.chars().take(self.digits).collect(),
-            row.budget.clone(),
-            row.elapsed.clone(),
+            row.cell(Cell::Trace).chars().take(self.digits).collect(),
+            row.cell(Cell::Budget).to_owned(),
+            row.cell(Cell::Elapsed).to_owned(),
             words(row.outcome),
-            row.share.clone(),
-            row.wasted.clone(),
+            row.cell(Cell::Share).to_owned(),
+            row.cell(Cell::Wasted).to_owned(),
         ]
     }
 
@@ -276,7 +304,13 @@ fn words(outcome: Outcome) -> String {
 }
 
 fn texts_of(row: &Row) -> [String; TEXTS] {
-    [&row.service, &row.operation, &row.surfaced, &row.culprit].map(Clone::clone)
+    let cells = [
+        Cell::Service,
+        Cell::Operation,
+        Cell::Surfaced,
+        Cell::Culprit,
+    ];
+    cells.map(|cell| row.cell(cell).to_owned())
 }
 
 fn safe(text: &str, look: Look) -> String {
@@ -289,7 +323,7 @@ fn safe(text: &str, look: Look) -> String {
 
 /// How many hex digits tell the trace ids apart: 4 at least, 12 at most.
 fn digits<'a>(rows: impl Iterator<Item = &'a Row>) -> usize {
-    let mut ids: Vec<&str> = rows.map(|row| row.trace.as_str()).collect();
+    let mut ids: Vec<&str> = rows.map(|row| row.cell(Cell::Trace)).collect();
     ids.sort_unstable();
     ids.dedup();
     ids.windows(2)
