@@ -226,7 +226,7 @@ impl Hops {
     fn call(&mut self, forest: &Forest<'_>, places: &Places) {
         // CLIENT spans as a forest of their own: each below the nearest call span around it.
         let below =
-            |node: NodeId| places.within[node].filter(|_| forest.span(node).kind == Kind::Client);
+            |node: NodeId| places.within[node].filter(|_| forest.kind(node) == Kind::Client);
         let nested = Children::of((0..forest.nodes.len()).map(below));
         let mut callees: Vec<Vec<HopId>> = vec![Vec::new(); forest.nodes.len()];
         for (id, hop) in self.all.iter().enumerate() {
@@ -236,14 +236,13 @@ impl Hops {
         }
         // Node order is order of start, so each hop's calls come in order of start.
         for node in 0..forest.nodes.len() {
-            let span = forest.span(node);
             let hop = places.hop[node];
             if places.entered[node] == Entered::Bare
                 && let Some(caller) = self.all[hop].caller
             {
                 self.push_call(forest, caller, None, vec![(None, vec![hop])]);
             }
-            let top_level = match span.kind {
+            let top_level = match forest.kind(node) {
                 Kind::Producer => true,
                 Kind::Client => places.within[node].is_none(),
                 _ => false,

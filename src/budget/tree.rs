@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use crate::model::{Nanos, Note, Span, SpanId, Trace, UnixNanos};
+use crate::model::{Kind, Nanos, Note, Span, SpanId, Trace, UnixNanos};
 
 use super::policy::Policy;
 
@@ -38,6 +38,8 @@ pub(super) struct Forest<'a> {
     pub nodes: Vec<Node>,
     /// Every node, parents before children, siblings by start.
     pub preorder: Vec<NodeId>,
+    /// The side of each node's span: as it says, or as its place says where it says nothing.
+    kinds: Vec<Kind>,
     /// What qualifies the numbers.
     pub notes: Vec<Note>,
     /// True if no span names a parent that never came.
@@ -73,6 +75,7 @@ impl<'a> Forest<'a> {
             base,
             complete: counts.missing == 0,
             notes: counts.into_notes(),
+            kinds: kinds(trace, &nodes),
             nodes,
             preorder,
         }
@@ -80,13 +83,46 @@ impl<'a> Forest<'a> {
 
     /// Whether a node's span makes a call or sends a message.
     pub(super) fn is_outbound(&self, node: NodeId) -> bool {
-        self.span(node).kind.is_outbound()
+        self.kind(node).is_outbound()
+    }
+
+    /// Which side of a call a node's span is.
+    pub(super) fn kind(&self, node: NodeId) -> Kind {
+        self.kinds[node]
     }
 
     /// The span of a node.
     pub(super) fn span(&self, node: NodeId) -> &'a Span {
         &self.trace.spans[self.nodes[node].span]
     }
+}
+
+/// The kind of each span. One that says none, inside its service, with nothing below it but one
+/// span of another service, is the caller's side of that call: formats that know no kinds leave
+/// exactly this, and without it the network between the two would be the caller's own time.
+fn kinds(trace: &Trace, nodes: &[Node]) -> Vec<Kind> {
+    let span = |node: &Node| &trace.spans[node.span];
+    let mut below = vec![(0_usize, false); nodes.len()];
+    for node in nodes {
+        let Some(parent) = node.parent else { continue };
+        let (count, foreign) = &mut below[parent];
+        *count += 1;
+        let kind = span(node).kind;
+        *foreign |= span(node).service() != span(&nodes[parent]).service()
+            && matches!(kind, Kind::Unspecified | Kind::Server);
+    }
+    let inside = |node: &Node| {
+        let parent = node.parent.map(|parent| span(&nodes[parent]));
+        parent.is_some_and(|parent| parent.service() == span(node).service())
+    };
+    nodes
+        .iter()
+        .zip(below)
+        .map(|(node, below)| match span(node).kind {
+            Kind::Unspecified if below == (1, true) && inside(node) => Kind::Client,
+            kind => kind,
+        })
+        .collect()
 }
 
 #[derive(Debug, Default)]

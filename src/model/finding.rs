@@ -64,6 +64,8 @@ pub struct Evidence {
     pub texts: Vec<(&'static str, Text)>,
     /// How many cases the finding stands for.
     pub count: u64,
+    /// How bad the worst case is, to compare with findings of the same rule; not printed.
+    pub weight: Nanos,
 }
 
 impl Evidence {

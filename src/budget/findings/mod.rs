@@ -197,6 +197,7 @@ fn group(policy: &Policy, cases: Vec<Case>, shown: &BTreeMap<HopId, usize>) -> V
                 counts: worst.counts,
                 texts: worst.texts,
                 count,
+                weight: worst.weight,
             },
         })
         .collect()

@@ -204,3 +204,37 @@ fn a_clock_that_is_behind_does_not_drag_along_what_was_not_answered() {
     let both_behind = spans.replace("427..560", "367..500");
     check(&both_behind, "back shifted 58", &[]);
 }
+
+#[test]
+fn where_no_span_says_its_kind_the_one_around_another_service_is_the_call() {
+    // 20 ms in 2,000: the network between edge and be held the rest, and edge 100.
+    let spans = "
+        a - edge U 0..2100
+        b a edge:handle U 10..2090
+        c b edge:GET U 50..2050
+        d c be U 1050..1070
+        e d be:query U 1055..1060";
+    let has = "
+        edge > be 1/1 hop ok
+        row edge local 100
+        row edge transit_out > be 1000
+        row be local 20
+        row edge transit_back > be 980";
+    check(spans, has, &[]);
+}
+
+#[test]
+fn a_span_that_does_more_than_one_call_is_none() {
+    let spans = "
+        a - edge U 0..100
+        b a edge:handle U 10..90
+        c b be U 20..40
+        d b db U 50..70
+        e a edge:work I 90..99
+        f e be U 91..98";
+    let has = "
+        edge > be 1/1 hop ok
+        edge > db 1/1 hop ok
+        row edge local 53";
+    check(spans, has, &["row edge transit"]);
+}

@@ -1,6 +1,6 @@
 //! A notation for traces, a span a line: `id parent service:operation kind start..end words…`.
 //!
-//! `-` is no parent, kinds are S(erver), C(lient), P(roducer), Q (consumer) and I(nternal), times
+//! `-` is no parent, kinds are S(erver), C(lient), P(roducer), Q (consumer), I(nternal) and U (none said), times
 //! are milliseconds. Words: `err`, `err=the_message`, `link=id`, `event=name@ms`,
 //! `@resource.key=value`, `deadline=ms` (the absolute header), else attributes, the usual ones
 //! by the short names of [`SHORT`].
@@ -57,6 +57,7 @@ fn span(line: &str) -> Span {
             "P" => Kind::Producer,
             "Q" => Kind::Consumer,
             "I" => Kind::Internal,
+            "U" => Kind::Unspecified,
             other => panic!("kind {other}: {line}"),
         },
         start: at(start),
