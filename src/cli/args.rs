@@ -6,7 +6,9 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use super::config::ConfigArgs;
 use super::convert::ConvertArgs;
+use super::diff::DiffArgs;
 use super::filter::FilterArgs;
+use super::overview::OverviewArgs;
 use super::select::{ListArgs, SelectArgs};
 use super::serve::ServeArgs;
 use super::shell::{CompletionsArgs, ManArgs};
@@ -76,6 +78,28 @@ pub enum Command {
     Trace(TraceArgs),
     /// List the requests in trace files, a line each
     Traces(TracesArgs),
+    /// Sum up the hops of many requests: a line per service and operation
+    #[command(after_help = "Examples:
+  dwindle hops spans.ndjson
+  dwindle hops spans.ndjson --where 'operation = \"POST /checkout\"' --sort -local_p99
+  dwindle hops *.json.gz --since 1h --format csv > hops.csv
+
+Percentiles are nearest ranks: times that were measured. JSON and CSV have more columns.")]
+    Hops(OverviewArgs),
+    /// Sum up the calls of many requests: a line per caller, callee and operation
+    #[command(after_help = "Examples:
+  dwindle calls spans.ndjson
+  dwindle calls spans.ndjson --where 'call.to=postgresql' --sort -elapsed_p99
+  dwindle calls spans.ndjson --format json | jq '.[] | select(.retries_per_call > 0.1)'")]
+    Calls(OverviewArgs),
+    /// Sum up the findings of many requests, the worst first
+    #[command(after_help = "Examples:
+  dwindle findings spans.ndjson
+  dwindle findings spans.ndjson --where 'finding.severity=error' --format markdown
+  dwindle findings spans.ndjson --sort -requests --limit 5")]
+    Findings(OverviewArgs),
+    /// Compare two traces, or two files of many: who spends more than before
+    Diff(DiffArgs),
     /// Explain the filter language of --where, with all its fields
     Filter(FilterArgs),
     /// Write traces in another format: OTLP, Jaeger JSON, Parquet
@@ -143,7 +167,7 @@ pub struct TracesArgs {
 }
 
 /// A trace id or the beginning of one, as lower-case hex digits.
-fn parse_prefix(text: &str) -> Result<String, String> {
+pub(super) fn parse_prefix(text: &str) -> Result<String, String> {
     if !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err("a trace id has hex digits only".to_owned());
     }

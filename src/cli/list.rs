@@ -6,7 +6,10 @@ use crate::query::sheet::{ByColumn, Column, Sheet};
 use crate::report::sheet;
 
 /// The order that was asked for; checked before any file is read.
-pub(super) fn order(args: &ListArgs, columns: &[Column]) -> anyhow::Result<Option<ByColumn>> {
+pub(super) fn order(
+    args: &ListArgs,
+    columns: &'static [Column],
+) -> anyhow::Result<Option<ByColumn>> {
     let by = args
         .sort
         .as_ref()

@@ -7,9 +7,11 @@
 mod args;
 mod config;
 mod convert;
+mod diff;
 mod filter;
 mod input;
 mod list;
+mod overview;
 mod printer;
 mod progress;
 mod select;
@@ -26,7 +28,9 @@ use clap::Parser as _;
 pub use args::{Args, Color, Command, InputArgs, LookArgs, TraceArgs, TraceFormat, TracesArgs};
 pub use config::ConfigArgs;
 pub use convert::{Compress, ConvertArgs, To};
+pub use diff::DiffArgs;
 pub use filter::FilterArgs;
+pub use overview::OverviewArgs;
 pub use printer::Printer;
 pub use select::{ListArgs, ListFormat, SelectArgs};
 pub use serve::ServeArgs;
@@ -34,6 +38,9 @@ pub use shell::{CompletionsArgs, ManArgs};
 
 use crate::budget::{Policy, Typical};
 use crate::otlp::Limits;
+use crate::query::calls::{self, Calls};
+use crate::query::hops::{self, Hops};
+use crate::query::rules::{self, Findings};
 use crate::settings::{self, Settings};
 use printer::PrintError;
 
@@ -114,6 +121,16 @@ fn run(args: &Args, printer: &mut Printer) -> anyhow::Result<Exit> {
         Command::Serve(args) => serve::run(args, named, printer),
         Command::Trace(args) => trace::run(args, &setup()?, printer),
         Command::Traces(args) => traces::run(args, &setup()?, printer),
+        Command::Hops(args) => {
+            overview::run::<Hops>(args, hops::COLUMNS, "no hops", &setup()?, printer)
+        }
+        Command::Calls(args) => {
+            overview::run::<Calls>(args, calls::COLUMNS, "no calls", &setup()?, printer)
+        }
+        Command::Findings(args) => {
+            overview::run::<Findings>(args, rules::COLUMNS, "no findings", &setup()?, printer)
+        }
+        Command::Diff(args) => diff::run(args, &setup()?, printer),
         Command::Filter(args) => filter::run(args, printer),
         Command::Convert(args) => convert::run(args, &setup()?, printer),
         Command::Config(args) => config::run(args, named, printer),

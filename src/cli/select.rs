@@ -67,6 +67,7 @@ pub(super) struct Selection {
     since: Option<UnixNanos>,
     until: Option<UnixNanos>,
     seen: AtomicUsize,
+    taken: AtomicUsize,
 }
 
 impl Selection {
@@ -94,7 +95,7 @@ impl Selection {
             filters,
             since,
             until,
-            seen: AtomicUsize::new(0),
+            ..Self::default()
         })
     }
 
@@ -106,9 +107,16 @@ impl Selection {
     /// Whether a request is one of them.
     pub(super) fn takes(&self, request: &Request) -> bool {
         self.seen.fetch_add(1, Ordering::Relaxed);
-        self.since.is_none_or(|since| request.start >= since)
+        let takes = self.since.is_none_or(|since| request.start >= since)
             && self.until.is_none_or(|until| request.start < until)
-            && self.filters.iter().all(|filter| filter.matches(request))
+            && self.filters.iter().all(|filter| filter.matches(request));
+        self.taken.fetch_add(usize::from(takes), Ordering::Relaxed);
+        takes
+    }
+
+    /// Whether any request was one of them.
+    pub(super) fn took_any(&self) -> bool {
+        self.taken.load(Ordering::Relaxed) > 0
     }
 
     /// What to say when nothing was printed.

@@ -2,17 +2,23 @@
 //!
 //! Terminal, JSON and pages render these structs and compute nothing.
 
+pub mod aggregate;
+pub mod calls;
 pub mod detail;
+pub mod diff;
 pub mod facts;
 pub mod filter;
 pub mod findings;
 #[cfg(test)]
 pub(crate) mod fixtures;
+pub mod hops;
 pub mod ledger;
 pub mod minibar;
 pub mod number;
 pub mod order;
 pub mod requests;
+pub mod rules;
+pub mod samples;
 pub mod sheet;
 pub mod story;
 pub mod waterfall;

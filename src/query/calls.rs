@@ -1,0 +1,238 @@
+//! Calls over many requests: a row for each edge (semantics, section 8).
+
+use std::collections::BTreeMap;
+
+use super::aggregate::{Aggregate, Distinct, Total, Verdicts};
+use super::samples::Samples;
+use super::sheet::{Cell, Column, Sheet};
+use crate::model::{Call, CallKind, Nanos, Request, Text, Verdict};
+
+/// Verdicts of a call that a deadline or a timeout ended.
+const TIMED_OUT: [Verdict; 5] = [
+    Verdict::ExceededHere,
+    Verdict::ExceededDownstream,
+    Verdict::TimedOutEarly,
+    Verdict::ExpiredOnArrival,
+    Verdict::ExpiredBeforeSend,
+];
+
+/// What is known of each edge.
+pub const COLUMNS: &[Column] = &[
+    Column::shown("service", "service", "the caller"),
+    Column::shown(
+        "to",
+        "to",
+        "the callee: a service, or the name of a dependency",
+    ),
+    Column::shown("operation", "operation", "what was asked of it"),
+    Column::wide(9, "requests", "reqs", "requests in which it was called"),
+    Column::shown("calls", "calls", "calls, each attempt for itself"),
+    Column::wide(
+        5,
+        "retries_per_call",
+        "retries",
+        "attempts after the first, per call",
+    ),
+    Column::machine(
+        "sent",
+        "calls of which the budget that was passed on is known",
+    ),
+    Column::wide(
+        6,
+        "sent_share",
+        "told",
+        "share of calls to which a budget was passed on",
+    ),
+    Column::wide(4, "sent_p50_ms", "sent p50", "budget passed on, median"),
+    Column::machine("sent_p95_ms", "budget passed on, 95th percentile"),
+    Column::machine("sent_p99_ms", "budget passed on, 99th percentile"),
+    Column::wide(
+        7,
+        "timeout_p50_ms",
+        "timeout",
+        "the timeout that the caller chose, median",
+    ),
+    Column::machine(
+        "timeout_p95_ms",
+        "the timeout that the caller chose, 95th percentile",
+    ),
+    Column::machine(
+        "timeout_p99_ms",
+        "the timeout that the caller chose, 99th percentile",
+    ),
+    Column::wide(
+        2,
+        "elapsed_p50_ms",
+        "p50",
+        "how long the caller was in it, median",
+    ),
+    Column::wide(
+        8,
+        "elapsed_p95_ms",
+        "p95",
+        "how long the caller was in it, 95th percentile",
+    ),
+    Column::wide(
+        1,
+        "elapsed_p99_ms",
+        "p99",
+        "how long the caller was in it, 99th percentile",
+    ),
+    Column::wide(
+        3,
+        "transit_p50_ms",
+        "net p50",
+        "transit both ways, as far as known, median",
+    ),
+    Column::machine("transit_p95_ms", "transit both ways, 95th percentile"),
+    Column::wide(
+        3,
+        "transit_p99_ms",
+        "net p99",
+        "transit both ways, 99th percentile",
+    ),
+    Column::shown(
+        "timed_out",
+        "timed out",
+        "calls that a deadline or a timeout ended",
+    ),
+    Column::wide(
+        6,
+        "unreported",
+        "unreported",
+        "calls whose far side should have left spans and did not",
+    ),
+    Column::wide(2, "not_ok", "not ok", "calls with another verdict than ok"),
+    Column::machine("exceeded_here", "calls with this verdict"),
+    Column::machine("expired_on_arrival", "calls with this verdict"),
+    Column::machine("expired_before_send", "calls with this verdict"),
+    Column::machine("timed_out_early", "calls with this verdict"),
+    Column::machine("exceeded_downstream", "calls with this verdict"),
+    Column::machine("finished_late", "calls with this verdict"),
+    Column::machine("cancelled_by_caller", "calls with this verdict"),
+    Column::machine("failed", "calls with this verdict"),
+    Column::machine("ok", "calls with this verdict"),
+    Column::wide(
+        4,
+        "total_ms",
+        "in all",
+        "how long callers were in it, all calls together",
+    ),
+];
+
+/// Calls, added up.
+#[derive(Debug, Default)]
+pub struct Calls {
+    seen: u64,
+    groups: BTreeMap<(Text, Text, Text), Group>,
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    requests: Distinct,
+    calls: u64,
+    retries: u64,
+    unreported: u64,
+    sent: Samples,
+    timeout: Samples,
+    elapsed: Samples,
+    transit: Samples,
+    verdicts: Verdicts,
+    total: Total,
+}
+
+impl Aggregate for Calls {
+    fn add(&mut self, request: &Request) {
+        self.seen += 1;
+        for hop in &request.hops {
+            for call in &hop.calls {
+                let key = (hop.service.clone(), call.to.clone(), call.operation.clone());
+                self.groups.entry(key).or_default().add(call, self.seen);
+            }
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        for (key, group) in other.groups {
+            self.groups.entry(key).or_default().merge(group);
+        }
+    }
+
+    /// The most timeouts first, then the most time in all.
+    fn sheet(self) -> Sheet {
+        let mut rows: Vec<_> = self
+            .groups
+            .into_iter()
+            .map(|(key, group)| group.row(key))
+            .collect();
+        // They come by name; equal ones keep that order.
+        rows.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
+        Sheet {
+            columns: COLUMNS,
+            rows: rows.into_iter().map(|(_, row)| row).collect(),
+        }
+    }
+}
+
+impl Group {
+    fn add(&mut self, call: &Call, request: u64) {
+        self.requests.in_request(request);
+        self.calls += 1;
+        self.retries += u64::from(call.attempt > 1);
+        self.unreported += u64::from(call.kind == CallKind::Unreported);
+        if let Some(sent) = call.remaining_out {
+            self.sent.push(sent);
+        }
+        if let Some(timeout) = call.timeout {
+            self.timeout.push(timeout);
+        }
+        if call.transit_out.or(call.transit_back).is_some() {
+            let known = [call.transit_out, call.transit_back].into_iter().flatten();
+            self.transit.push(known.sum::<Nanos>());
+        }
+        self.elapsed.push(call.elapsed);
+        self.total.add(call.elapsed);
+        self.verdicts.add(call.verdict);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.requests.merge(other.requests);
+        self.calls += other.calls;
+        self.retries += other.retries;
+        self.unreported += other.unreported;
+        self.sent.merge(other.sent);
+        self.timeout.merge(other.timeout);
+        self.elapsed.merge(other.elapsed);
+        self.transit.merge(other.transit);
+        self.verdicts.merge(&other.verdicts);
+        self.total.merge(other.total);
+    }
+
+    fn row(self, (service, to, operation): (Text, Text, Text)) -> ((u64, i64), Vec<Cell>) {
+        let timed_out = self.verdicts.of(&TIMED_OUT);
+        let total = self.total.time();
+        let sent_count = self.sent.len() as u64;
+        let mut row = vec![
+            Cell::Text(service),
+            Cell::Text(to),
+            Cell::Text(operation),
+            Cell::Count(self.requests.count()),
+            Cell::Count(self.calls),
+            Cell::per(self.retries, self.calls - self.retries),
+            Cell::Count(sent_count),
+            Cell::share(sent_count, self.calls),
+        ];
+        for samples in [self.sent, self.timeout, self.elapsed, self.transit] {
+            let sorted = samples.sorted();
+            row.extend([50, 95, 99].map(|percent| Cell::from(sorted.percentile(percent))));
+        }
+        row.extend([
+            Cell::Count(timed_out),
+            Cell::Count(self.unreported),
+            Cell::Count(self.calls - self.verdicts.of(&[Verdict::Ok])),
+        ]);
+        row.extend(self.verdicts.cells());
+        row.push(Cell::Time(total));
+        ((timed_out, total.0), row)
+    }
+}
