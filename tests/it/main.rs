@@ -28,6 +28,7 @@ mod otlp;
 mod query;
 mod readme;
 mod receive;
+mod rules;
 mod samples;
 mod sdk_dumps;
 mod semantics;
