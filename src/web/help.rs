@@ -8,6 +8,7 @@ use axum::response::Response;
 
 use super::error;
 use super::view::Chrome;
+use crate::budget::Rules;
 use crate::model::{How, Nanos, Outcome, Part, Verdict};
 use crate::query::waterfall::{Row, Stretch, StretchKind};
 use crate::report::svg::{Badge, Icon, RowBars, Scale};
@@ -23,6 +24,31 @@ struct HelpPage {
     outcomes: Vec<(String, &'static str)>,
     culprit: String,
     surfaced: String,
+    rules: Vec<Read>,
+}
+
+/// A rule of the table of what is read.
+struct Read {
+    /// Keys, or an example of a text.
+    keys: String,
+    place: &'static str,
+    words: &'static str,
+    /// The id to turn it on by, if it is off.
+    off: Option<&'static str>,
+}
+
+/// Every rule that reads anything, in the order of the table.
+fn rules() -> Vec<Read> {
+    let rules = Rules::listed().into_iter();
+    rules
+        .filter(|rule| rule.grammar.is_some())
+        .map(|rule| Read {
+            keys: rule.keys.join(", "),
+            place: rule.place,
+            words: rule.words,
+            off: (!rule.on).then_some(rule.id),
+        })
+        .collect()
 }
 
 /// A drawn row with what it means.
@@ -44,6 +70,7 @@ pub(super) async fn page(State(state): State<Arc<super::State>>) -> Response {
         outcomes: outcomes(),
         culprit: Icon::Culprit.to_string(),
         surfaced: Icon::Surfaced.to_string(),
+        rules: rules(),
     })
 }
 

@@ -106,13 +106,16 @@ impl Field {
         Some(match (self, side) {
             (Self::Remaining | Self::Wait, Inbound | Entry) => Self::RemainingIn,
             (Self::Remaining, Outbound) => Self::RemainingOut,
-            (Self::Remaining, Inner) | (Self::Wait, Outbound | Inner) => Self::Timeout,
-            // Of the tries that a proxy will make below, not of what arrived.
-            (Self::PerTry, Inbound | Entry) => return None,
-            (Self::PerTry, Inner) => Self::Timeout,
+            (Self::Remaining | Self::PerTry, Inner) | (Self::Wait, Outbound | Inner) => {
+                Self::Timeout
+            }
             (Self::Lifetime, Inbound | Entry) => Self::Limit,
-            (Self::Lifetime, Outbound | Inner) | (Self::Limit, Outbound) => return None,
-            (Self::Nothing, _) => return None,
+            // Tries that a proxy will make below are not what arrived; nobody waits for a message
+            // that was sent; and what limits a callee's run limits no caller.
+            (Self::PerTry, Inbound | Entry)
+            | (Self::Lifetime, Outbound | Inner)
+            | (Self::Limit, Outbound)
+            | (Self::Nothing, _) => return None,
             (field, _) => field,
         })
     }

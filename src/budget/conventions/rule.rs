@@ -110,6 +110,10 @@ pub(super) struct File {
 /// One rule, as it stands in the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches of a rule that do not depend on each other"
+)]
 pub(super) struct Raw {
     /// The attribute's key or the header's name.
     pub key: Option<String>,

@@ -54,6 +54,10 @@ pub(super) enum Hit {
 
 /// One compiled rule.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches of a rule that do not depend on each other"
+)]
 pub(super) struct Rule {
     pub id: Text,
     pub grammar: Option<Grammar>,

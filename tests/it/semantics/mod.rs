@@ -6,6 +6,7 @@ mod failures;
 mod findings;
 mod hops;
 mod notation;
+mod sources;
 
 use std::fmt::Write as _;
 
@@ -77,6 +78,10 @@ fn tell(request: &Request, facts: &mut Vec<String>) {
         let service = &hop.service;
         let how = hop.remaining_in_source.how.as_str();
         fact(format!("{service} in {} {how}", maybe(hop.remaining_in)));
+        let source = &hop.remaining_in_source;
+        if let (Some(key), Some(value)) = (&source.key, &source.value) {
+            fact(format!("{service} by {key}: {value}"));
+        }
         let from = hop.deadline_from.map(|id| request.hops[id].service.clone());
         fact(format!(
             "{service} deadline {} by {}",

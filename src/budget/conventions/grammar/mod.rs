@@ -61,7 +61,7 @@ pub enum Grammar {
     FinagleTime,
     /// `amz-sdk-request`: a `ttl` to the second and the attempt.
     AwsSdkRequest,
-    /// TIMEx: `ms=` what is left, or `wall=` an instant.
+    /// Of `X-TIMEx-Deadline`: `ms=` what is left, or `wall=` an instant.
     Timex,
     /// A duration with a unit, an instant, or a number whose unit the key's end names.
     Guess,
