@@ -104,7 +104,7 @@ impl<'l> Batch<'l> {
     pub(crate) fn keep_log(&mut self, log: SpanLog) {
         let why = if log.trace_id.is_zero() || log.span_id.is_zero() {
             Reject::LogWithoutSpan
-        } else if log.attributes.is_empty() {
+        } else if log.attributes.is_empty() && log.body.is_empty() {
             Reject::LogWithoutAttributes
         } else {
             self.logs.push(log);

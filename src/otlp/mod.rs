@@ -108,7 +108,7 @@ pub enum Reject {
     Surroundings,
     /// A log record without a span's ids.
     LogWithoutSpan,
-    /// A log record without attributes.
+    /// A log record without attributes and text.
     LogWithoutAttributes,
     /// A log record that cannot be read.
     LogUnreadable,
@@ -162,7 +162,7 @@ impl Reject {
             Self::Malformed => "the span's bytes are not a message",
             Self::Surroundings => "the resource or scope of the span cannot be read",
             Self::LogWithoutSpan => "the log record names no span",
-            Self::LogWithoutAttributes => "the log record has no attributes",
+            Self::LogWithoutAttributes => "the log record has neither attributes nor text",
             Self::LogUnreadable => "the log record cannot be read",
         }
     }

@@ -8,7 +8,7 @@ use dwindle::model::{
 };
 use dwindle::otlp::{
     DecodeError, Decoded, Limits, Reject, logs_from_json, logs_from_proto, logs_from_request,
-    metrics_count_from_json, metrics_count_from_proto, metrics_count_from_request,
+    logs_to_proto, metrics_count_from_json, metrics_count_from_proto, metrics_count_from_request,
     traces_from_json, traces_from_proto, traces_from_request, traces_to_json, traces_to_proto,
 };
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
@@ -462,7 +462,7 @@ fn log_records_of_spans_are_kept_and_others_counted() {
     let json = format!(
         r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[
         {{"traceId":"{TRACE}","spanId":"{SPAN}","observedTimeUnixNano":"9","body":{{"stringValue":"x"}},"attributes":[{{"key":"deadline.local_ms","value":{{"intValue":5}}}}]}},
-        {{"traceId":"{TRACE}","spanId":"{SPAN}"}},
+        {{"traceId":"{TRACE}","spanId":"{SPAN}","body":{{"intValue":"1"}}}},
         {{"attributes":[{{"key":"a","value":{{}}}}]}},
         {{"traceId":"xx","spanId":"{SPAN}"}}]}}]}}]}}"#
     );
@@ -530,6 +530,38 @@ fn log_records_of_spans_are_kept_and_others_counted() {
             log.attributes.get("deadline.local_ms"),
             Some(&Value::Int(5))
         );
+    }
+}
+
+#[test]
+fn the_text_of_a_log_record_is_kept_whatever_it_stands_in() {
+    let record = |body: &str| {
+        format!(
+            r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{{"traceId":"{TRACE}","spanId":"{SPAN}","body":{body}}}]}}]}}]}}"#
+        )
+    };
+    let limits = Limits::default();
+    let text = "Task timed out after 3.00 seconds";
+    let part = r#"{"key":"message","value":{"stringValue":"Task timed out after 3.00 seconds"}}"#;
+    for body in [
+        format!(r#"{{"stringValue":"{text}"}}"#),
+        format!(r#"{{"kvlistValue":{{"values":[{part}]}}}}"#),
+        format!(r#""{text}""#),
+    ] {
+        let decoded = logs_from_json(record(&body).as_bytes(), &limits).unwrap();
+        assert_eq!(decoded.logs[0].body, text, "{body}");
+        let again = logs_from_request(logs_to_proto(&decoded.logs), &limits);
+        assert_eq!(again.logs, decoded.logs);
+    }
+    let long = format!(r#"{{"stringValue":"{}"}}"#, "é".repeat(5000));
+    let decoded = logs_from_json(record(&long).as_bytes(), &limits).unwrap();
+    assert_eq!(decoded.logs[0].body.len(), 2048);
+    // A body that is no text, or nested too deep, costs the record nothing but itself.
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    for body in ["{}", "5", &deep] {
+        let decoded = logs_from_json(record(body).as_bytes(), &limits).unwrap();
+        let expected = [(Reject::LogWithoutAttributes, 1)];
+        assert_eq!(decoded.rejected, expected, "{body}");
     }
 }
 
