@@ -12,6 +12,7 @@ use super::overview::OverviewArgs;
 use super::select::{ListArgs, SelectArgs};
 use super::serve::ServeArgs;
 use super::shell::{CompletionsArgs, ManArgs};
+use super::sql::SqlArgs;
 
 /// Shows where a request's time budget went, hop by hop, and which hop used it up.
 #[derive(Debug, Parser)]
@@ -23,7 +24,8 @@ use super::shell::{CompletionsArgs, ManArgs};
     after_help = "Examples:
   dwindle serve                       receive spans, show them on http://127.0.0.1:4319
   dwindle trace checkout.otlp.json    draw where each request's time went
-  dwindle traces spans.ndjson         list the requests, a line each"
+  dwindle traces spans.ndjson         list the requests, a line each
+  dwindle sql 'SELECT …' spans.ndjson ask them in SQL"
 )]
 pub struct Args {
     /// How the output looks.
@@ -100,6 +102,8 @@ Percentiles are nearest ranks: times that were measured. JSON and CSV have more 
     Findings(OverviewArgs),
     /// Compare two traces, or two files of many: who spends more than before
     Diff(DiffArgs),
+    /// Ask the requests, hops, calls and spans in trace files with SQL
+    Sql(SqlArgs),
     /// Explain the filter language of --where, with all its fields
     Filter(FilterArgs),
     /// Write traces in another format: OTLP, Jaeger JSON, Parquet

@@ -4,9 +4,10 @@ use super::printer::Printer;
 use super::progress::Progress;
 use super::{Exit, InputArgs, Setup};
 use crate::budget::analyse;
-use crate::files::{self, Gathered, Input, TraceKey};
+use crate::files::{self, Content, Gathered, Input, Stored, Take, TraceKey, Unread};
 use crate::model::{Analysis, Trace, TraceId};
 use crate::otlp::Limits;
+use crate::store::parquet;
 
 /// Candidates of an ambiguous id that are named.
 const SHOWN_CANDIDATES: usize = 10;
@@ -113,7 +114,11 @@ fn go(args: &InputArgs, limits: &Limits, printer: &Printer) -> anyhow::Result<Go
     }
     let mut progress = Progress::new(printer.is_watched());
     let mut hear = |done, total| progress.read(done, total);
-    let gathered = files::gather(&inputs, limits, args.id.as_deref(), &mut hear)?;
+    let stored = Stored {
+        is_stored: parquet::is_parquet,
+        read: &stored,
+    };
+    let gathered = files::gather(&inputs, limits, args.id.as_deref(), Some(stored), &mut hear)?;
     progress.analyse();
     let report = gathered.report();
     for problem in &report.problems {
@@ -142,6 +147,21 @@ fn go(args: &InputArgs, limits: &Limits, printer: &Printer) -> anyhow::Result<Go
         },
         gathered,
         progress,
+    })
+}
+
+/// Reads a Parquet file that Dwindle wrote.
+fn stored(content: Content, take: Take<'_>) -> Result<(), Unread> {
+    let source = match content {
+        Content::File(file) => parquet::Source::File(file),
+        Content::Bytes(bytes) => parquet::Source::Bytes(bytes),
+    };
+    parquet::read_spans(source, take).map_err(|error| {
+        if error.is_refusal() {
+            Unread::Refused(error.to_string())
+        } else {
+            Unread::Broken(error.to_string())
+        }
     })
 }
 

@@ -17,6 +17,7 @@ mod progress;
 mod select;
 mod serve;
 mod shell;
+mod sql;
 mod trace;
 mod traces;
 mod waiting;
@@ -35,6 +36,7 @@ pub use printer::Printer;
 pub use select::{ListArgs, ListFormat, SelectArgs};
 pub use serve::ServeArgs;
 pub use shell::{CompletionsArgs, ManArgs};
+pub use sql::SqlArgs;
 
 use crate::budget::{Policy, Typical};
 use crate::otlp::Limits;
@@ -131,6 +133,7 @@ fn run(args: &Args, printer: &mut Printer) -> anyhow::Result<Exit> {
             overview::run::<Findings>(args, rules::COLUMNS, "no findings", &setup()?, printer)
         }
         Command::Diff(args) => diff::run(args, &setup()?, printer),
+        Command::Sql(args) => sql::run(args, &setup()?, printer),
         Command::Filter(args) => filter::run(args, printer),
         Command::Convert(args) => convert::run(args, &setup()?, printer),
         Command::Config(args) => config::run(args, named, printer),

@@ -58,6 +58,8 @@ pub(super) fn members(scan: &mut Scan<'_>, chunks: Chunks<'_>, gather: &mut Gath
             allowance: scan.allowance.clone(),
             progress: &mut |_| (scan.progress)(taken.get()),
             depth: scan.depth + 1,
+            stored: scan.stored,
+            path: None,
         };
         let input: Box<dyn Read> = Box::new(entry);
         let ended = inner.input(member.clone(), Ok(input), gather);

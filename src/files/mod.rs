@@ -25,6 +25,7 @@ mod pool;
 mod scan;
 mod source;
 mod spill;
+mod stored;
 pub mod write;
 
 use std::fmt;
@@ -39,6 +40,7 @@ use spill::Spill;
 
 pub use pool::each;
 pub use spill::SpillError;
+pub use stored::{Content, Stored, Take, Unread};
 
 /// Where to read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -199,16 +201,18 @@ pub fn load(inputs: &[Input], limits: &Limits, progress: &mut dyn FnMut(u64, u64
         max_held_bytes: usize::MAX,
         ..limits.clone()
     };
-    let gathered = gather(inputs, &limits, None, progress);
+    let gathered = gather(inputs, &limits, None, None, progress);
     gathered.map(|gathered| gathered.report).unwrap_or_default()
 }
 
 /// Reads all inputs; of `only`, if it is there, the traces whose id begins so. What goes beyond
-/// [`Limits::max_held_bytes`] waits in a temporary file.
+/// [`Limits::max_held_bytes`] waits in a temporary file. Files of the store are read by `stored`,
+/// and refused without it.
 pub fn gather(
     inputs: &[Input],
     limits: &Limits,
     only: Option<&str>,
+    stored: Option<Stored<'_>>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Gathered, SpillError> {
     let limits = for_files(limits);
@@ -237,6 +241,11 @@ pub fn gather(
                 progress(before + bytes, total);
             },
             depth: 0,
+            stored,
+            path: match &input {
+                Input::Path(path) => Some(path),
+                Input::Stdin => None,
+            },
         };
         let ended = scan.input(name.clone(), source::open(&input), &mut gather);
         before += done;
@@ -277,6 +286,8 @@ pub fn load_bytes(name: &str, bytes: &[u8], limits: &Limits) -> Loaded {
         allowance: Allowance::new(limits.max_inflated_bytes),
         progress: &mut |_| {},
         depth: 0,
+        stored: None,
+        path: None,
     };
     let ended = scan.input(name.to_owned(), Ok(Box::new(bytes)), &mut gather);
     gather.tell_refusal(name.to_owned(), ended);

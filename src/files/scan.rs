@@ -1,6 +1,7 @@
 //! From the bytes of one input to its spans.
 
 use std::io::Read;
+use std::path::Path;
 
 use super::archive;
 use super::chunks::{Chunk, Chunks, first_line};
@@ -9,6 +10,7 @@ use super::gather::{Gather, Piece};
 use super::messages::Framing;
 use super::pool;
 use super::source::{Allowance, Plain};
+use super::stored::{self, Stored};
 use super::{binary, foreign, formats};
 use crate::otlp::json::reader::{Reader, Syntax};
 use crate::otlp::json::{self, Found, document};
@@ -23,6 +25,10 @@ pub(super) struct Scan<'a> {
     pub(super) progress: &'a mut dyn FnMut(u64),
     /// How many archives it stands in.
     pub(super) depth: usize,
+    /// Who reads files of the store.
+    pub(super) stored: Option<Stored<'a>>,
+    /// Where the input lies; `None` in an archive or a pipe.
+    pub(super) path: Option<&'a Path>,
 }
 
 impl Scan<'_> {
@@ -56,6 +62,8 @@ impl Scan<'_> {
             }
         } else if archive::is_tar(chunks.pending()) {
             return archive::members(self, chunks, gather);
+        } else if let Some(stored) = self.stored.filter(|s| (s.is_stored)(chunks.pending())) {
+            stored::input(stored, self.path, &mut chunks, gather);
         } else if binary::is_binary(chunks.pending()) {
             match Framing::of(chunks.pending(), limits) {
                 Some(framing) => self.pieces(

@@ -20,5 +20,6 @@ pub mod requests;
 pub mod rules;
 pub mod samples;
 pub mod sheet;
+pub mod sql;
 pub mod story;
 pub mod waterfall;

@@ -2,6 +2,7 @@
 
 pub mod csv;
 mod glyphs;
+pub mod grid;
 pub mod json;
 mod look;
 pub mod markdown;

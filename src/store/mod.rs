@@ -5,7 +5,9 @@
 //! written whole or not at all ([`whole`]).
 
 mod memory;
+pub mod parquet;
 mod size;
+pub mod tables;
 pub mod whole;
 
 pub use memory::{Memory, Put, Stored};

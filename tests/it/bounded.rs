@@ -54,7 +54,8 @@ fn answer(lines: &[String], bound: usize) -> Vec<String> {
         max_held_bytes: bound,
         ..Limits::default()
     };
-    let gathered = files::gather(&[Input::Path(path)], &limits, None, &mut |_, _| {}).unwrap();
+    let gathered =
+        files::gather(&[Input::Path(path)], &limits, None, None, &mut |_, _| {}).unwrap();
     assert_eq!(gathered.report().problems, []);
     let spilled = gathered.report().traces.is_empty();
     assert_eq!(spilled, bound < usize::MAX, "{bound}");
@@ -107,7 +108,8 @@ fn of_one_trace_that_is_asked_for_no_other_is_held() {
     let ids: BTreeSet<_> = all.traces.iter().map(|trace| trace.id).collect();
     let wanted = &all.traces[7];
     let id = wanted.id.to_string();
-    let gathered = files::gather(&inputs, &Limits::default(), Some(&id), &mut |_, _| {}).unwrap();
+    let gathered =
+        files::gather(&inputs, &Limits::default(), Some(&id), None, &mut |_, _| {}).unwrap();
     assert_eq!(gathered.report().traces, [wanted.clone()]);
     assert_eq!(gathered.others(), ids.len() - 1);
 }

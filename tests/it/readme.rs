@@ -13,6 +13,7 @@ fn every_command_and_flag_of_the_readme_exists() {
         "serve",
         "trace",
         "traces",
+        "sql",
         "config",
         "completions",
         "man",

@@ -1,0 +1,193 @@
+//! Writing.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::PoisonError;
+
+use polars::io::parquet::write::BatchedWriter;
+use polars::prelude::{
+    DataFrame, KeyValueMetadata, ParquetCompression, ParquetWriter, PolarsError, PolarsResult,
+    StatisticsOptions,
+};
+
+use super::sum::{self, Summed};
+use super::{FORMAT, FORMAT_KEY, TABLE_KEY, VERSION_KEY};
+use crate::model::{Analysis, Trace};
+use crate::store::tables::{Builder, Table, Wanted};
+
+/// Rows of a row group: small enough to hold a few in memory, large enough to compress well.
+const GROUP: usize = 100_000;
+
+/// Writes a table whole. Gives the writer back, flushed.
+///
+/// # Errors
+/// What the writer says.
+pub fn write<W: Write>(table: Table, frame: &DataFrame, to: W) -> io::Result<W> {
+    let mut groups = Groups::begin(table, frame, to).map_err(other)?;
+    let mut row = 0;
+    while row < frame.height() {
+        let group = frame.slice(i64::try_from(row).unwrap_or(i64::MAX), GROUP);
+        groups.add(&group).map_err(other)?;
+        row += GROUP;
+    }
+    groups.finish()
+}
+
+/// Writes a file that is whole or absent: `work` writes to a temporary file in the same folder,
+/// which takes the place of `path` once all of it is on the disk.
+///
+/// # Errors
+/// What `work` says, or the file system.
+pub fn write_whole(
+    path: &Path,
+    work: impl FnOnce(BufWriter<File>) -> io::Result<BufWriter<File>>,
+) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let temporary = tempfile::Builder::new()
+        .prefix(".dwindle-")
+        .suffix(".tmp")
+        .tempfile_in(folder)?;
+    let written = work(BufWriter::new(temporary.as_file().try_clone()?))?;
+    let file = written
+        .into_inner()
+        .map_err(io::IntoInnerError::into_error)?;
+    file.sync_all()?;
+    temporary.persist(path).map_err(|error| error.error)?;
+    // The new name is in the folder only once the folder is on the disk too.
+    #[cfg(unix)]
+    File::open(folder)?.sync_all()?;
+    Ok(())
+}
+
+/// Writes `spans` trace by trace, in about the memory of one row group.
+#[derive(Debug)]
+pub struct SpanWriter<W: Write> {
+    groups: Groups<W>,
+    builder: Builder,
+    wanted: Wanted,
+    rows: u64,
+}
+
+impl<W: Write> SpanWriter<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn new(to: W) -> io::Result<Self> {
+        let wanted = Wanted::tables([Table::Spans]);
+        let empty = frame(Builder::new(&wanted)).map_err(other)?;
+        Ok(Self {
+            groups: Groups::begin(Table::Spans, &empty, to).map_err(other)?,
+            builder: Builder::new(&wanted),
+            wanted,
+            rows: 0,
+        })
+    }
+
+    /// Adds the spans and the log records of a trace. With an analysis each row says to which hop
+    /// of which request its span belongs.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn add(&mut self, trace: &Trace, analysis: Option<&Analysis>) -> io::Result<()> {
+        let none = Analysis::default();
+        self.builder.add(trace, analysis.unwrap_or(&none));
+        self.rows += trace.spans.len() as u64;
+        if self.builder.rows() >= GROUP {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// How many spans were added.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let full = std::mem::replace(&mut self.builder, Builder::new(&self.wanted));
+        let frame = frame(full).map_err(other)?;
+        self.groups.add(&frame).map_err(other)
+    }
+
+    /// Ends the file and gives the writer back, flushed.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.flush()?;
+        self.groups.finish()
+    }
+}
+
+fn frame(builder: Builder) -> PolarsResult<DataFrame> {
+    let mut frames = builder.finish()?;
+    Ok(frames.pop().map(|(_, frame)| frame).unwrap_or_default())
+}
+
+/// A file under way, row group by row group.
+struct Groups<W: Write> {
+    writer: BatchedWriter<Summed<W>>,
+    summed: Summed<W>,
+    metadata: KeyValueMetadata,
+}
+
+impl<W: Write> std::fmt::Debug for Groups<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Groups")
+    }
+}
+
+impl<W: Write> Groups<W> {
+    fn begin(table: Table, like: &DataFrame, to: W) -> PolarsResult<Self> {
+        let summed = Summed::new(to);
+        let writer = ParquetWriter::new(summed.clone())
+            .with_compression(ParquetCompression::Zstd(None))
+            .with_statistics(StatisticsOptions::default())
+            .batched(like.schema())?;
+        let metadata = KeyValueMetadata::from_static(vec![
+            (FORMAT_KEY.to_owned(), FORMAT.to_string()),
+            (VERSION_KEY.to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+            (TABLE_KEY.to_owned(), table.to_string()),
+            (sum::KEY.to_owned(), sum::placeholder()),
+        ]);
+        Ok(Self {
+            writer,
+            summed,
+            metadata,
+        })
+    }
+
+    /// The frame becomes one row group; an empty one becomes none.
+    fn add(&mut self, frame: &DataFrame) -> PolarsResult<()> {
+        let mut frame = frame.clone();
+        frame.rechunk_mut();
+        self.writer.write_batch(&frame)
+    }
+
+    fn finish(self) -> io::Result<W> {
+        self.summed.begin_footer();
+        let metadata = match self.metadata {
+            KeyValueMetadata::Static(pairs) => Some(pairs),
+            KeyValueMetadata::DynamicRust(_) => None,
+        };
+        let file = self.writer.get_writer();
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.end(metadata).map_err(other)?;
+        let mut to = self.summed.finish()?;
+        to.flush()?;
+        Ok(to)
+    }
+}
+
+/// The writer's own error, if it is behind what Polars says.
+fn other(error: PolarsError) -> io::Error {
+    match error {
+        PolarsError::IO { error, .. } => io::Error::new(error.kind(), error),
+        error => io::Error::other(error.to_string()),
+    }
+}

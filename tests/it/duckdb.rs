@@ -1,0 +1,133 @@
+//! `DuckDB` on the Parquet files of the tables: the same rows, the same answers as our own SQL.
+//!
+//! `DWINDLE_DUCKDB` names a Python that has `duckdb`; without it the test says "skipped".
+
+use std::fs::File;
+use std::process::Command;
+
+use dwindle::budget::{Policy, Typical, analyse};
+use dwindle::files::{self, Input};
+use dwindle::otlp::Limits;
+use dwindle::query::sql::Plan;
+use dwindle::report::grid;
+use dwindle::store::parquet;
+use dwindle::store::tables::{Builder, Table, Wanted};
+
+use crate::support;
+
+/// Prints a line of JSON for each statement, over views of the files in a folder.
+const PROGRAM: &str = r#"
+import duckdb, json, pathlib, sys
+db = duckdb.connect()
+for file in pathlib.Path(sys.argv[1]).glob("*.parquet"):
+    db.execute(f"CREATE VIEW {file.stem} AS SELECT * FROM read_parquet('{file}')")
+for statement in sys.stdin.read().split(";\n"):
+    answer = db.execute(statement)
+    names = [column[0] for column in answer.description]
+    print(json.dumps([dict(zip(names, row)) for row in answer.fetchall()]))
+"#;
+
+/// Statements that both engines understand.
+const STATEMENTS: &[&str] = &[
+    "SELECT outcome, count(*) AS n, sum(elapsed_ms) AS elapsed_ms, sum(wasted_ms) AS wasted_ms
+     FROM requests GROUP BY outcome ORDER BY outcome",
+    "SELECT service, operation, count(*) AS n, max(local_ms) AS local_ms, sum(wasted_ms) AS wasted_ms
+     FROM hops GROUP BY service, operation ORDER BY service, operation",
+    r#"SELECT service, "to", kind, verdict, count(*) AS n, count(timeout_ms) AS with_timeout
+     FROM calls GROUP BY service, "to", kind, verdict ORDER BY service, "to", kind, verdict"#,
+    r#"SELECT service, part, "to", sum(ms) AS ms, sum(after_deadline_ms) AS after_ms
+     FROM ledger GROUP BY service, part, "to" ORDER BY service, part, "to" NULLS FIRST"#,
+    "SELECT rule, severity, count(*) AS n, sum(count) AS cases FROM findings
+     GROUP BY rule, severity ORDER BY rule",
+    "SELECT kind, status, count(*) AS n, count(DISTINCT trace_id) AS traces, sum(elapsed_ms) AS elapsed_ms
+     FROM spans GROUP BY kind, status ORDER BY kind, status",
+    "SELECT count(*) AS n FROM requests WHERE start >= '2026-10-07 09:15:10' AND complete",
+    "SELECT r.outcome, count(*) AS n FROM requests r JOIN spans s
+     ON r.trace_id = s.trace_id AND r.request = s.request GROUP BY r.outcome ORDER BY r.outcome",
+];
+
+#[test]
+fn duckdb_reads_the_parquet_files_and_finds_the_same() {
+    let Some(python) = std::env::var_os("DWINDLE_DUCKDB") else {
+        println!("skipped: DWINDLE_DUCKDB names no Python with duckdb");
+        return;
+    };
+    let inputs: Vec<Input> = support::samples()
+        .into_iter()
+        .map(Input::from_argument)
+        .collect();
+    let loaded = files::load(&inputs, &Limits::default(), &mut |_, _| {});
+    let mut builder = Builder::new(&Wanted::tables(Table::ALL));
+    for trace in &loaded.traces {
+        let analysis = analyse(trace, &Policy::default(), &Typical::default());
+        builder.add(trace, &analysis);
+    }
+    let frames = builder.finish().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (table, frame) in &frames {
+        let file = File::create(folder.path().join(format!("{table}.parquet"))).unwrap();
+        parquet::write(*table, frame, file).unwrap();
+    }
+    let mut statements: Vec<String> = STATEMENTS.iter().map(|text| (*text).to_owned()).collect();
+    for (table, frame) in &frames {
+        // Every column of every table, by what is in it.
+        let counts = frame.get_column_names().into_iter().map(|name| {
+            format!("count(\"{name}\") AS \"{name}\", count(DISTINCT \"{name}\") AS \"d_{name}\"")
+        });
+        let counts: Vec<String> = counts.collect();
+        statements.push(format!("SELECT {} FROM {table}", counts.join(", ")));
+    }
+    let ours = statements.iter().map(|sql| {
+        let plan = Plan::parse(sql).unwrap();
+        let answer = plan
+            .run(frames.clone(), None)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let rows: Vec<String> = answer
+            .rows()
+            .map(|row| grid::json(answer.headings(), &row))
+            .collect();
+        assert!(!rows.is_empty(), "{sql}");
+        rows
+    });
+    let ours: Vec<Vec<String>> = ours.collect();
+    let theirs = ask(&python, folder.path(), &statements.join(";\n"));
+    assert_eq!(theirs.len(), ours.len());
+    for ((sql, ours), theirs) in statements.iter().zip(&ours).zip(&theirs) {
+        let read = |text: &String| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        let ours: Vec<serde_json::Value> = ours.iter().map(read).map(rounded).collect();
+        let theirs: Vec<serde_json::Value> = theirs.iter().cloned().map(rounded).collect();
+        assert_eq!(ours, theirs, "{sql}");
+    }
+}
+
+fn ask(
+    python: &std::ffi::OsStr,
+    folder: &std::path::Path,
+    statements: &str,
+) -> Vec<Vec<serde_json::Value>> {
+    let input = folder.join("statements.sql");
+    std::fs::write(&input, statements).unwrap();
+    let output = Command::new(python)
+        .args(["-c", PROGRAM])
+        .arg(folder)
+        .stdin(File::open(&input).unwrap())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Numbers to a microsecond: the order in which sums are made is each engine's own.
+fn rounded(mut row: serde_json::Value) -> serde_json::Value {
+    for value in row.as_object_mut().unwrap().values_mut() {
+        if let Some(number) = value.as_f64() {
+            *value = ((number * 1000.0).round() / 1000.0).into();
+        }
+    }
+    row
+}
