@@ -77,7 +77,7 @@ impl std::fmt::Display for Note {
             ),
             Self::Unread(key, Some(rule)) => write!(
                 f,
-                "{key} may tell a deadline and is not read: turn on its rule (enable_rules = [\"{rule}\"]), or add one that says its unit"
+                "{key} may tell a deadline and is not read: turn on its rule (enable_rules = [\"{rule}\"] below [analysis]), or add one that says its unit"
             ),
             Self::Unread(key, None) => write!(
                 f,
