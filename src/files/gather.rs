@@ -87,6 +87,7 @@ impl Piece {
         self.bytes = bytes_of(&spans, &self.logs);
         self.spans_count = spans.len() as u64;
         self.traces = group(spans);
+        self.bytes += self.traces.len() * size_of::<Trace>();
         self
     }
 

@@ -73,12 +73,13 @@ impl Held {
 
     fn put_aside(&mut self) {
         let held = std::mem::take(&mut self.traces);
+        let traces = held.parts.into_iter().flatten();
         self.bytes = 0;
         let spill = match &mut self.spill {
             Some(spill) => Ok(spill),
             None => Spill::new(&self.limits, 0).map(|spill| self.spill.insert(spill)),
         };
-        if let Err(error) = spill.and_then(|spill| spill.put(held.list, held.logs)) {
+        if let Err(error) = spill.and_then(|spill| spill.put(traces, held.logs)) {
             self.fault = Some(error);
         }
     }
@@ -118,38 +119,54 @@ impl Only {
     }
 }
 
-/// Traces under way.
+/// Traces under way, in parts as they came: joined only at the end, so that no list has slack.
 #[derive(Debug, Default)]
 pub(super) struct Traces {
-    list: Vec<Trace>,
-    places: HashMap<TraceId, usize>,
+    parts: Vec<Vec<Trace>>,
     logs: Vec<SpanLog>,
 }
 
 impl Traces {
     /// Takes more spans and logs; a trace may come in any number of parts.
     pub(super) fn add(&mut self, traces: Vec<Trace>, logs: Vec<SpanLog>) {
-        for trace in traces {
-            let place = self.places.get(&trace.id);
-            if let Some(known) = place.and_then(|&place| self.list.get_mut(place)) {
-                known.spans.extend(trace.spans);
-            } else {
-                self.places.insert(trace.id, self.list.len());
-                self.list.push(trace);
-            }
-        }
+        self.parts.push(traces);
         self.logs.extend(logs);
     }
 
-    /// Nothing more will come: log records go to the traces that they name, in the order of the
-    /// traces' first spans.
-    pub(super) fn finish(mut self) -> Vec<Trace> {
+    /// Nothing more will come: the traces whole, in the order of their first spans. Log records go
+    /// to the traces that they name.
+    pub(super) fn finish(self) -> Vec<Trace> {
+        let mut places: HashMap<TraceId, usize> = HashMap::new();
+        let mut counts: Vec<usize> = Vec::new();
+        let mut place_of = Vec::new();
+        for trace in self.parts.iter().flatten() {
+            let place = *places.entry(trace.id).or_insert_with(|| {
+                counts.push(0);
+                counts.len() - 1
+            });
+            place_of.push(place);
+            if let Some(count) = counts.get_mut(place) {
+                *count += trace.spans.len();
+            }
+        }
+        let mut whole: Vec<Trace> = Vec::with_capacity(counts.len());
+        for (part, place) in self.parts.into_iter().flatten().zip(place_of) {
+            if let Some(known) = whole.get_mut(place) {
+                known.spans.extend(part.spans);
+                continue;
+            }
+            // Places were given in this order.
+            let count = counts.get(place).copied().unwrap_or_default();
+            let mut trace = part;
+            trace.spans.reserve_exact(count - trace.spans.len());
+            whole.push(trace);
+        }
         for log in self.logs {
-            let place = self.places.get(&log.trace_id);
-            if let Some(trace) = place.and_then(|&place| self.list.get_mut(place)) {
+            let place = places.get(&log.trace_id);
+            if let Some(trace) = place.and_then(|&place| whole.get_mut(place)) {
                 trace.logs.push(log);
             }
         }
-        self.list
+        whole
     }
 }

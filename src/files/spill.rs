@@ -119,7 +119,11 @@ impl Spill {
     }
 
     /// Writes these to the parts of their traces.
-    pub(super) fn put(&mut self, traces: Vec<Trace>, logs: Vec<SpanLog>) -> Result<(), SpillError> {
+    pub(super) fn put(
+        &mut self,
+        traces: impl IntoIterator<Item = Trace>,
+        logs: Vec<SpanLog>,
+    ) -> Result<(), SpillError> {
         let mut shares: Vec<Share> = Vec::new();
         shares.resize_with(PARTS, Share::default);
         for trace in traces {
