@@ -14,8 +14,11 @@ use super::printer::PrintError;
 use super::select::Selection;
 use super::{Exit, InputArgs, Printer, Setup};
 use crate::budget::analyse;
+use crate::files;
 use crate::files::write::{Compression, Encoded, Format, Losses, Packed};
 use crate::model::Trace;
+use crate::otlp::Limits;
+use crate::store::parquet::SpanWriter;
 use crate::store::whole::{Existing, Whole};
 
 /// Bytes of written traces that wait in memory for their turn; more wait in a temporary file.
@@ -88,7 +91,7 @@ pub(super) fn run(
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let plan = Plan::of(args)?;
-    let (format, compression) = (plan.format, plan.compression);
+    let format = plan.format;
     let spool = Spool::default();
     let selection = Selection::of(&args.input.select, printer)?;
     let wanted = |trace: &Trace| {
@@ -122,17 +125,17 @@ pub(super) fn run(
     match &plan.out {
         Out::Stdout => {
             // A reader who has left is no failure: the printer knows.
-            let written = spool.copy(&pieces, format, compression, printer.out());
+            let written = spool.copy(&pieces, &plan, printer.out());
             written.map(drop).map_err(PrintError::from)?;
         }
         Out::Device(path) => {
             let open = fs::File::options().write(true).open(path);
-            let written = open.and_then(|file| spool.copy(&pieces, format, compression, file));
+            let written = open.and_then(|file| spool.copy(&pieces, &plan, file));
             written.map(drop).with_context(failed)?;
         }
         Out::File(path, existing) => {
             let file = Whole::create(path, *existing).with_context(failed)?;
-            let written = spool.copy(&pieces, format, compression, file);
+            let written = spool.copy(&pieces, &plan, file);
             written.and_then(Whole::finish).with_context(failed)?;
         }
     }
@@ -147,6 +150,8 @@ pub(super) fn run(
 struct Plan {
     out: Out,
     format: Format,
+    /// What is written in the format is put into a table then.
+    is_table: bool,
     compression: Compression,
 }
 
@@ -175,11 +180,21 @@ impl Plan {
             ),
         };
         let format = match to {
-            To::OtlpJson => Format::OtlpJson,
             To::OtlpProto => Format::OtlpProto,
             To::Jaeger => Format::Jaeger,
-            To::Parquet => anyhow::bail!("Parquet cannot be written yet"),
+            // For a table, traces wait for their turn in a form that keeps all of them.
+            To::OtlpJson | To::Parquet => Format::OtlpJson,
         };
+        let is_table = to == To::Parquet;
+        if is_table && matches!(args.compress, Some(Compress::Gzip | Compress::Zstd)) {
+            anyhow::bail!("Parquet is compressed inside; leave --compress out");
+        }
+        if is_table && guess.compress.is_some() {
+            anyhow::bail!(
+                "Parquet is compressed inside; let `{}` end in .parquet",
+                path.display()
+            );
+        }
         let compression = match args.compress.or(guess.compress) {
             None | Some(Compress::None) => Compression::None,
             Some(Compress::Gzip) => Compression::Gzip,
@@ -193,6 +208,7 @@ impl Plan {
         Ok(Self {
             out,
             format,
+            is_table,
             compression,
         })
     }
@@ -206,6 +222,7 @@ impl Plan {
 
     fn summary(&self, traces: usize, spans: usize) -> String {
         let format = match self.format {
+            _ if self.is_table => "Parquet, the table `spans`",
             Format::OtlpJson => "OTLP/JSON, a trace a line",
             Format::OtlpProto => "OTLP protobuf",
             Format::Jaeger => "Jaeger JSON",
@@ -322,13 +339,11 @@ impl Spool {
     }
 
     /// Writes the pieces in their order, with what stands around them.
-    fn copy<W: Write>(
-        &self,
-        pieces: &[Piece],
-        format: Format,
-        compression: Compression,
-        out: W,
-    ) -> io::Result<W> {
+    fn copy<W: Write>(&self, pieces: &[Piece], plan: &Plan, out: W) -> io::Result<W> {
+        if plan.is_table {
+            return self.table(pieces, out);
+        }
+        let (format, compression) = (plan.format, plan.compression);
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut out = Packed::new(out, compression)?;
         let mut before = format.head();
@@ -343,6 +358,28 @@ impl Spool {
         }
         out.write_all(format.tail().as_bytes())?;
         out.finish()
+    }
+
+    /// Reads the pieces back in their order and writes them as a table.
+    fn table<W: Write>(&self, pieces: &[Piece], out: W) -> io::Result<W> {
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = SpanWriter::new(out)?;
+        for piece in pieces {
+            file.seek(SeekFrom::Start(piece.at))?;
+            let mut text = Vec::new();
+            (&mut *file).take(piece.bytes).read_to_end(&mut text)?;
+            let read = files::load_bytes("a trace", &text, &Limits::default());
+            if let Some(problem) = read.problems.first() {
+                return Err(io::Error::other(problem.to_string()));
+            }
+            if read.spans != piece.spans as u64 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            for trace in &read.traces {
+                table.add(trace, None)?;
+            }
+        }
+        table.finish()
     }
 }
 

@@ -7,7 +7,7 @@ use dwindle::budget::{Policy, Typical, analyse};
 use dwindle::files::{self, Input};
 use dwindle::otlp::Limits;
 use dwindle::query::sql::{Plan, SqlError};
-use dwindle::store::parquet::{self, SpanWriter};
+use dwindle::store::parquet;
 use dwindle::store::tables::{Builder, Table};
 use serde_json::{Value, json};
 
@@ -50,17 +50,17 @@ fn refused(statement: &str) -> String {
 
 /// The samples as one Parquet file.
 fn parquet_of_samples(folder: &Path) -> PathBuf {
-    let inputs: Vec<Input> = samples().iter().map(Input::from_argument).collect();
-    let loaded = files::load(&inputs, &Limits::default(), &mut |_, _| {});
     let path = folder.join("samples.parquet");
-    parquet::write_whole(&path, |to| {
-        let mut writer = SpanWriter::new(to)?;
-        for trace in &loaded.traces {
-            writer.add(trace, None)?;
-        }
-        writer.finish()
-    })
-    .unwrap();
+    let samples = samples();
+    let mut args = vec!["convert", "-o", path.to_str().unwrap()];
+    args.extend(samples.iter().map(String::as_str));
+    let output = support::run(&args);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("spans (Parquet, the table `spans`)"),
+        "{said}"
+    );
     path
 }
 
@@ -254,6 +254,35 @@ fn what_is_wrong_with_a_parquet_file_is_said_with_its_name() {
         text(&output.stderr).contains("passed over")
             && text(&output.stderr).contains("holds the table `hops`")
     );
+}
+
+/// OTLP → Parquet → OTLP: the same bytes as without the way round, log records included.
+#[test]
+fn converting_to_parquet_and_back_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let logs = r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"7",
+        "traceId":"TRACE","spanId":"SPAN","body":{"stringValue":"deadline exceeded"},
+        "attributes":[{"key":"deadline.remaining_in_ms","value":{"intValue":"400"}}]}]}]}]}"#;
+    let first = rows("SELECT trace_id, span_id FROM spans LIMIT 1").remove(0);
+    let id = |key: &str| first[key].as_str().unwrap().to_owned();
+    let logs = logs
+        .replace("TRACE", &id("trace_id"))
+        .replace("SPAN", &id("span_id"));
+    std::fs::write(at("logs.json"), logs).unwrap();
+    let convert = |inputs: &[String], out: &str| {
+        let mut args = vec!["convert", "-o", out];
+        args.extend(inputs.iter().map(String::as_str));
+        let output = support::run(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    };
+    let inputs: Vec<String> = samples().into_iter().chain([at("logs.json")]).collect();
+    convert(&inputs, &at("direct.ndjson"));
+    convert(&inputs, &at("way.parquet"));
+    convert(&[at("way.parquet")], &at("round.ndjson"));
+    let read = |name: &str| std::fs::read_to_string(at(name)).unwrap();
+    assert!(read("direct.ndjson").contains("deadline exceeded"));
+    assert_eq!(read("round.ndjson"), read("direct.ndjson"));
 }
 
 #[test]

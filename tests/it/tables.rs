@@ -394,27 +394,6 @@ fn another_table_and_a_newer_format_are_refused_by_name() {
 }
 
 #[test]
-fn a_file_is_whole_or_absent() {
-    use std::io::Write as _;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.parquet");
-    std::fs::write(&path, "before").unwrap();
-    let failed = parquet::write_whole(&path, |mut to| {
-        to.write_all(b"half")?;
-        Err(std::io::Error::other("no more"))
-    });
-    assert_eq!(failed.unwrap_err().to_string(), "no more");
-    assert_eq!(std::fs::read(&path).unwrap(), b"before");
-    parquet::write_whole(&path, |mut to| {
-        to.write_all(b"after")?;
-        Ok(to)
-    })
-    .unwrap();
-    assert_eq!(std::fs::read(&path).unwrap(), b"after");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-}
-
-#[test]
 fn instants_beyond_2262_are_held_at_the_end_and_come_back() {
     let mut span = spans::span(1, 1, None);
     span.start.0 = u64::MAX - 1;

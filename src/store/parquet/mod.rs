@@ -18,7 +18,7 @@ mod sum;
 mod write;
 
 pub use read::{FileError, Source, is_parquet, read_spans};
-pub use write::{SpanWriter, write, write_whole};
+pub use write::{SpanWriter, write};
 
 /// The format that is written. It rises when a reader of the older one would misread the file.
 pub const FORMAT: u32 = 1;

@@ -1,8 +1,6 @@
-//! Writing.
+//! Writing. For a file that is whole or absent, write to a [`Whole`](crate::store::whole::Whole).
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::io::{self, Write};
 use std::sync::PoisonError;
 
 use polars::io::parquet::write::BatchedWriter;
@@ -32,35 +30,6 @@ pub fn write<W: Write>(table: Table, frame: &DataFrame, to: W) -> io::Result<W> 
         row += GROUP;
     }
     groups.finish()
-}
-
-/// Writes a file that is whole or absent: `work` writes to a temporary file in the same folder,
-/// which takes the place of `path` once all of it is on the disk.
-///
-/// # Errors
-/// What `work` says, or the file system.
-pub fn write_whole(
-    path: &Path,
-    work: impl FnOnce(BufWriter<File>) -> io::Result<BufWriter<File>>,
-) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let temporary = tempfile::Builder::new()
-        .prefix(".dwindle-")
-        .suffix(".tmp")
-        .tempfile_in(folder)?;
-    let written = work(BufWriter::new(temporary.as_file().try_clone()?))?;
-    let file = written
-        .into_inner()
-        .map_err(io::IntoInnerError::into_error)?;
-    file.sync_all()?;
-    temporary.persist(path).map_err(|error| error.error)?;
-    // The new name is in the folder only once the folder is on the disk too.
-    #[cfg(unix)]
-    File::open(folder)?.sync_all()?;
-    Ok(())
 }
 
 /// Writes `spans` trace by trace, in about the memory of one row group.
