@@ -7,10 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Attributes, CallKind, Kind, Nanos, SpanId, Text};
+use crate::model::{Attributes, CallKind, Kind, Nanos, Reason, SpanId, Text};
 
 use super::conventions::{Facts, Field};
-use super::evidence::{self, Evidence};
+use super::evidence::{self, Evidence, Outcomes};
 use super::facts;
 use super::names::{dependency_name, host, is_remote_call, is_store};
 use super::policy::Policy;
@@ -129,7 +129,7 @@ impl Hops {
     /// What a span says of how it ended.
     fn evidence_of(&self, forest: &Forest<'_>, node: NodeId) -> Evidence {
         let outcome = self.facts(node).and_then(|facts| facts.outcome.as_deref());
-        evidence::of_span(forest.span(node), outcome)
+        evidence::of_span(Outcomes::builtin(), forest, node, outcome)
     }
 
     /// Gives every span its hop.
@@ -327,7 +327,9 @@ impl Hops {
             .collect();
         let first = spans.map_or(0, |(first, _)| first);
         let span = forest.span(first);
-        let gave_up = evidence.deadline || evidence.cancelled;
+        // What was never sent says nothing of the far side.
+        let sent = evidence.reason != Some(Reason::ExpiredBeforeSend);
+        let gave_up = sent && (evidence.deadline || evidence.cancelled);
         let kind = match span.kind {
             Kind::Producer => CallKind::Producer,
             _ if gave_up
@@ -366,10 +368,9 @@ impl Hops {
             // A handler below a framework's SERVER span says it for the hop.
             for &node in &hop.nodes {
                 if let Some(outcome) = self.reported_by(forest, node) {
-                    evidence = evidence.and(evidence::of_outcome(outcome));
+                    evidence = evidence.and(evidence::of_outcome(outcome, node));
                 }
             }
-            evidence.cancelled &= !evidence.deadline;
             self.all[id].evidence = evidence;
         }
     }
@@ -393,6 +394,12 @@ impl Hops {
         let attempt = &self.attempts[attempt];
         let entry = self.all[attempt.hop].entry;
         attempt.spans.is_some_and(|(first, _)| first == entry)
+    }
+
+    /// True for the call that a CLIENT root without a caller is itself.
+    pub(super) fn is_root_call(&self, forest: &Forest<'_>, attempt: AttemptId) -> bool {
+        let hop = &self.all[self.attempts[attempt].hop];
+        hop.caller.is_none() && forest.is_outbound(hop.entry) && self.is_own_call(attempt)
     }
 
     /// The CLIENT or PRODUCER spans of an attempt, the innermost first.

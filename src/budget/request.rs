@@ -12,10 +12,12 @@ use super::culprit;
 use super::findings;
 use super::hops::{AttemptId, HopId, Hops};
 use super::known::Known;
+use super::names::host;
 use super::path::{self, Stretch};
 use super::policy::Policy;
+use super::reasons;
 use super::timing::{Timing, attempts_of};
-use super::tree::{Children, Forest};
+use super::tree::{Children, Forest, NodeId};
 use super::verdict;
 
 /// Puts the requests of a trace together, ordered by start, then by id.
@@ -114,6 +116,10 @@ fn request(
     }
     let mut notes = known.forest.notes.clone();
     notes.extend(known.clocks.notes.iter().cloned());
+    let early = before_parent(known, members);
+    if early > 0 {
+        notes.push(Note::BeforeParent(early));
+    }
     if clipped > 0 {
         notes.push(Note::Clipped(clipped));
     }
@@ -158,6 +164,21 @@ fn unread(known: &Known<'_>, members: &[HopId]) -> Vec<Note> {
         notes.push(Note::MoreUnread(keys.len() - NAMED));
     }
     notes
+}
+
+/// How many spans start before their parent although both were timed by one clock.
+fn before_parent(known: &Known<'_>, members: &[HopId]) -> usize {
+    let (forest, hops) = (known.forest, &known.hops.all);
+    let started_first = |node: NodeId| {
+        let parent = forest.nodes[node].parent?;
+        (forest.nodes[node].start < forest.nodes[parent].start).then_some(parent)
+    };
+    let nodes = members.iter().flat_map(|&hop| &hops[hop].nodes);
+    nodes
+        .filter(|&&node| {
+            started_first(node).is_some_and(|parent| host(forest, node) == host(forest, parent))
+        })
+        .count()
 }
 
 /// How a hop's budget is known; `none` where it is not.
@@ -279,6 +300,8 @@ impl View<'_> {
                 let first = *known.hops.calls[call].attempts.first()?;
                 Some(self.call_span(first))
             }),
+            reason: reasons::of_hop(known, id),
+            evidence: reasons::shown(known, id),
             reported: known
                 .hops
                 .reported_outcome(known.forest, id)

@@ -12,9 +12,9 @@ use super::tree::{Forest, NodeId};
 use super::{TOLERANCE, tolerance};
 
 /// How long a hop may fail after a call of its own failed, and still have failed because of it.
-const BECAUSE_OF: Nanos = Nanos::from_millis(10);
+pub(super) const BECAUSE_OF: Nanos = Nanos::from_millis(10);
 /// A call that outlives its hop by more was not waited for.
-const OUTLIVES: Nanos = Nanos::from_millis(1);
+pub(super) const OUTLIVES: Nanos = Nanos::from_millis(1);
 
 /// A hop on the root's clock. Times count from [`Forest::base`].
 #[derive(Debug, Clone, Default)]
@@ -66,6 +66,8 @@ pub(super) struct CallTime {
     pub sent: Option<Told>,
     /// Its hop waited for it.
     pub waited: bool,
+    /// It failed by deadline, by its own words, its callee's or by time.
+    pub by_deadline: bool,
 }
 
 /// What a hop had on arrival, and how that is known.
@@ -108,6 +110,7 @@ impl Timing {
             failed_by_deadline: hops.all.iter().map(|hop| hop.evidence.deadline).collect(),
         };
         this.align(forest, hops, clocks);
+        this.fail_with_callees(hops);
         this.fail_because_of_calls(forest, hops);
         let bounds = Bounds::find(forest, hops);
         for id in 0..hops.all.len() {
@@ -117,7 +120,14 @@ impl Timing {
         }
         for (id, hop) in hops.all.iter().enumerate() {
             let failed = hop.evidence.error || hop.evidence.cancelled;
-            this.failed_by_deadline[id] |= failed && this.is_late(id);
+            // What may be a timeout is one if it came when the deadline did.
+            let in_time = |deadline| is_about(this.hops[id].end, deadline);
+            let is_timeout =
+                hop.evidence.maybe_deadline && this.hops[id].effective.is_some_and(in_time);
+            this.failed_by_deadline[id] |= failed && this.is_late(id) || is_timeout;
+            // A CLIENT root is its own call.
+            this.failed_by_deadline[id] |= attempts_of(hops, id)
+                .any(|call| hops.is_root_call(forest, call) && this.calls[call].by_deadline);
         }
         this.fail_because_of_calls(forest, hops);
         this
@@ -150,6 +160,19 @@ impl Timing {
                 (outer.start + offset, outer.end + offset)
             }
             _ => (time.start, time.end),
+        }
+    }
+
+    /// Some callers say "cancelled" when their own timer fired: a callee that answered with a
+    /// deadline failure knows better. Both words tell of one deadline.
+    fn fail_with_callees(&mut self, hops: &Hops) {
+        for (id, attempt) in hops.attempts.iter().enumerate() {
+            let end = self.calls[id].end;
+            let callee_failed = attempt.callees.iter().any(|&callee| {
+                hops.all[callee].evidence.deadline && self.hops[callee].end <= end + OUTLIVES
+            });
+            let evidence = attempt.evidence;
+            self.calls[id].by_deadline = evidence.deadline || evidence.cancelled && callee_failed;
         }
     }
 
@@ -197,7 +220,7 @@ impl Timing {
                         self.failed_by_deadline[callee]
                             && self.hops[callee].end <= time.end + OUTLIVES
                     });
-                    just_before && (hops.attempts[attempt].evidence.deadline || callee_failed)
+                    just_before && (self.calls[attempt].by_deadline || callee_failed)
                 });
             self.failed_by_deadline[id] = because;
         }
@@ -377,6 +400,7 @@ impl Timing {
             || (hop.evidence.error && self.is_late(id));
         let end = self.hops[id].end;
         let offset = self.hops[id].start - forest.nodes[hop.entry].start;
+        let effective = self.hops[id].effective.filter(|_| !self.hops[id].inferred);
         let single = hop.calls.len() == 1 && hops.calls[hop.calls[0]].attempts.len() == 1;
         for &call in &hop.calls {
             let around = hops.spans_around(forest, call);
@@ -412,6 +436,12 @@ impl Timing {
                 let time = &mut self.calls[attempt];
                 (time.timeout, time.limit, time.sent) = (timeout, limit, sent);
                 time.waited = call_end <= end + OUTLIVES || failed;
+                // Words for a cancellation, or for what may be a timeout, at the very time at
+                // which a deadline came.
+                let evidence = hops.attempts[attempt].evidence;
+                let deadlines = [effective, limit].into_iter().flatten();
+                time.by_deadline |= (evidence.cancelled || evidence.maybe_deadline)
+                    && deadlines.into_iter().any(|limit| is_about(call_end, limit));
                 if time.waited {
                     let last = &mut self.hops[id].last_call_end;
                     *last = Some(last.map_or(call_end, |last| last.max(call_end)));
@@ -469,6 +499,11 @@ impl Timing {
 fn is_answered(hops: &Hops, call: CallId) -> bool {
     let mut attempts = hops.calls[call].attempts.iter();
     attempts.any(|&attempt| !hops.attempts[attempt].callees.is_empty())
+}
+
+/// Whether something ended when a deadline came: timers fire late, and values are rounded.
+pub(super) fn is_about(end: Nanos, deadline: Nanos) -> bool {
+    (end - deadline).abs() <= TOLERANCE
 }
 
 /// The attempts of a hop, call by call.

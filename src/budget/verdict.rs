@@ -1,7 +1,7 @@
 //! Verdicts of hops and calls (semantics, section 5). Every comparison of a deadline with a time
 //! has 2 ms of tolerance.
 
-use crate::model::{Nanos, Verdict};
+use crate::model::{Nanos, Reason, Verdict};
 
 use super::TOLERANCE;
 use super::evidence::Evidence;
@@ -24,6 +24,8 @@ struct Case {
     /// It failed by deadline, by its own words or because of a call.
     by_deadline: bool,
     min_useful: Nanos,
+    /// It says that nothing was left when it began, and no number contradicts it.
+    expired: bool,
 }
 
 /// What is left open until somebody looks below.
@@ -44,10 +46,8 @@ impl Case {
         if self.evidence.error && !self.by_deadline && !self.evidence.cancelled && !late {
             return Ruling::Is(Verdict::Failed);
         }
-        if self
-            .deadline
-            .is_some_and(|deadline| deadline - self.start < self.min_useful)
-        {
+        let too_late = |deadline: Nanos| deadline - self.start < self.min_useful;
+        if self.expired || self.deadline.is_some_and(too_late) {
             return Ruling::Is(Verdict::ExpiredOnArrival);
         }
         // Its caller leaves at the caller's deadline: that is before its own, if that was reset.
@@ -78,14 +78,22 @@ pub(super) fn of_hop(
     id: HopId,
 ) -> (Verdict, Option<CallId>) {
     let (hop, time) = (&hops.all[id], &timing.hops[id]);
+    let mut evidence = hop.evidence;
+    // Its caller got the error as an answer: whoever cancelled its work, that was not the caller.
+    evidence.cancelled &= !(evidence.error && is_answered(hops, timing, id));
+    // A CLIENT root has no caller that could have left when its own timer fired.
+    evidence.cancelled &=
+        !(hop.caller.is_none() && forest.is_outbound(hop.entry) && timing.failed_by_deadline[id]);
+    let told = evidence.reason == Some(Reason::ExpiredOnArrival);
     let case = Case {
         start: time.start,
         end: time.end,
         deadline: time.effective,
         own: time.own,
-        evidence: hop.evidence,
+        evidence,
         by_deadline: timing.failed_by_deadline[id],
         min_useful: min_useful(forest, hops, policy, id),
+        expired: told && (time.effective.is_none() || time.inferred),
     };
     match case.rule() {
         Ruling::Is(verdict) => (verdict, None),
@@ -107,12 +115,18 @@ pub(super) fn of_call(
     // What a call was given may be spent, though its hop has time: a deadline set too early.
     let mut given = [&time.sent, &time.timeout].into_iter().flatten();
     let nothing = given.any(|given| given.time <= TOLERANCE);
-    if left.is_some_and(|left| left <= TOLERANCE) || (nothing && attempt.evidence.failed()) {
+    let unsent = attempt.evidence.reason == Some(Reason::ExpiredBeforeSend);
+    if unsent
+        || left.is_some_and(|left| left <= TOLERANCE)
+        || (nothing && attempt.evidence.failed())
+    {
         return Verdict::ExpiredBeforeSend;
     }
     let callee = attempt.callees.first().copied();
     let mut evidence = attempt.evidence;
-    let mut by_deadline = evidence.deadline;
+    let mut by_deadline = time.by_deadline;
+    // What ended when its deadline came did so because of it, whatever word it uses.
+    evidence.cancelled &= !by_deadline;
     if let (None, Some(callee)) = (attempt.spans, callee) {
         evidence = hops.all[callee].evidence;
         by_deadline = timing.failed_by_deadline[callee];
@@ -126,6 +140,7 @@ pub(super) fn of_call(
         evidence,
         by_deadline,
         min_useful,
+        expired: evidence.reason == Some(Reason::ExpiredOnArrival) && deadline.is_none(),
     };
     match case.rule() {
         Ruling::Is(verdict) => verdict,
@@ -145,6 +160,22 @@ pub(super) fn of_call(
             }
         }
     }
+}
+
+/// True if the caller of a hop that says it was cancelled got its answer and did not leave.
+fn is_answered(hops: &Hops, timing: &Timing, id: HopId) -> bool {
+    let hop = &hops.all[id];
+    let Some(via) = hop
+        .via
+        .filter(|_| hop.evidence.reason == Some(Reason::Ambiguous))
+    else {
+        return false;
+    };
+    let (attempt, call) = (&hops.attempts[via], &timing.calls[via]);
+    attempt.spans.is_some()
+        && !attempt.evidence.cancelled
+        && !call.by_deadline
+        && timing.hops[id].end <= call.end
 }
 
 /// The min useful budget of a hop.

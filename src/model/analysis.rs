@@ -4,7 +4,7 @@
 use serde::ser::{Serialize as _, Serializer};
 use serde_json::Number;
 
-use super::{Finding, Nanos, Note, SpanId, Text, TraceId, UnixNanos};
+use super::{Finding, Nanos, Note, Reason, SpanId, Text, TraceId, UnixNanos};
 
 /// The analysis of one trace: its requests, the earliest first.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -283,6 +283,11 @@ pub struct Hop {
     pub verdict: Verdict,
     /// The call that took more than the hop itself, with `exceeded_downstream`.
     pub verdict_call: Option<SpanId>,
+    /// Who gave up, where a deadline or a cancellation ended it.
+    pub reason: Option<Reason>,
+    /// What on the hop's own spans says so, as a key and its value; `None` where a call or the
+    /// time alone tells.
+    pub evidence: Option<Text>,
     /// What the hop itself said in `deadline.outcome`.
     pub reported: Option<Text>,
     /// Run time for nobody.

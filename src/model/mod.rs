@@ -13,6 +13,7 @@ mod finding;
 mod id;
 mod note;
 pub mod number;
+mod reason;
 pub mod size;
 mod span;
 mod time;
@@ -25,6 +26,7 @@ pub use analysis::{
 pub use finding::{Evidence, Finding, Rule, Severity};
 pub use id::{IdError, SpanId, TraceId};
 pub use note::Note;
+pub use reason::Reason;
 pub use span::{Event, Kind, Link, Resource, Scope, Span, SpanLog, Status, StatusCode, Trace};
 pub use time::{Nanos, UnixNanos};
 pub use value::{Attributes, Text, Value};

@@ -21,6 +21,8 @@ pub enum Note {
     Clipped(usize),
     /// Two hosts whose calls contradict each other.
     ClockConflict(Text, Text),
+    /// Spans that start before their parent on the same host.
+    BeforeParent(usize),
     /// Spans that were dropped because the trace is larger than the limit.
     Truncated(usize),
     /// A key that may tell a deadline and is not read, with the id of the rule that would read it,
@@ -68,6 +70,15 @@ impl std::fmt::Display for Note {
                 write!(
                     f,
                     "the clocks of {a} and {b} contradict each other (clock_conflict)"
+                )
+            }
+            Self::BeforeParent(1) => {
+                f.write_str("1 span starts before its parent (clock or instrumentation)")
+            }
+            Self::BeforeParent(n) => {
+                write!(
+                    f,
+                    "{n} spans start before their parents (clock or instrumentation)"
                 )
             }
             Self::Truncated(n) => write!(

@@ -38,6 +38,8 @@ pub(crate) fn hop(
         clock_interval: None,
         verdict: Verdict::Ok,
         verdict_call: None,
+        reason: None,
+        evidence: None,
         reported: None,
         wasted: Nanos::ZERO,
         handed_over: Vec::new(),
