@@ -14,8 +14,9 @@ pub(super) fn of_hop(known: &Known<'_>, id: HopId) -> Option<Reason> {
     let (hop, time) = (&known.hops.all[id], &known.timing.hops[id]);
     let by_deadline = known.timing.failed_by_deadline[id];
     let told = hop.evidence.reason;
-    // A deadline that only rests on how long the call took tells nothing that the call does not.
-    let own = time.own.filter(|_| !time.inferred);
+    // What it was not told is its caller's deadline.
+    let is_told = time.source.how.is_propagated() || hop.caller.is_none();
+    let own = time.own.filter(|_| is_told && !time.inferred);
     if told.is_none() && !by_deadline {
         return None;
     }

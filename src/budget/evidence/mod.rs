@@ -16,6 +16,7 @@ use table::{Code, Group, Rank};
 
 /// How a span ended, by its own words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Evidence {
     /// A timeout or a deadline ended it.
     pub deadline: bool,

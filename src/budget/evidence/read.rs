@@ -39,6 +39,10 @@ pub(super) fn read(outcomes: &Outcomes, span: &Span, node: NodeId) -> Evidence {
 }
 
 /// What was found in a span.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a question of its own"
+)]
 struct Reader<'a> {
     outcomes: &'a Outcomes,
     span: &'a Span,
@@ -72,7 +76,7 @@ impl<'a> Reader<'a> {
                 Group::Database => self.codes(Group::Database, Code::of(value), place),
                 Group::Type => {
                     if let Some(name) = value.as_str().filter(|name| !name.is_empty()) {
-                        self.soft |= key != "exception.type";
+                        self.soft = true;
                         self.types.push((place, name));
                     }
                 }
@@ -368,10 +372,11 @@ fn rpc_code(value: &Value) -> Option<Code> {
     {
         return Some(Code::Number(number));
     }
-    let mut name = last_part(word).replace(['_', '-', ' '], "");
-    if name == "canceled" {
-        name = "cancelled".to_owned();
-    }
+    let name = last_part(word).replace(['_', '-', ' '], "");
+    let name = match name.as_str() {
+        "canceled" => "cancelled",
+        other => other,
+    };
     let number = NAMES.iter().position(|known| *known == name);
     Some(number.map_or(code, |number| Code::Number(number as i64)))
 }

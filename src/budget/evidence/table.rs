@@ -79,6 +79,10 @@ pub(super) enum Rank {
 
 /// One way of saying how something ended.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a condition of its own"
+)]
 pub(super) struct Rule {
     pub means: Meaning,
     pub rank: Rank,
@@ -354,6 +358,10 @@ struct File {
 
 /// What every kind of rule has.
 #[derive(Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a word of its own in the file"
+)]
 struct When {
     id: String,
     means: Meaning,

@@ -71,7 +71,7 @@ fn is_word(letter: Option<char>) -> bool {
 pub(super) fn is_short_timeout(text: &str) -> bool {
     let text = text.trim_end_matches(|end: char| end.is_ascii_punctuation() || end == ' ');
     let words = text.split_whitespace();
-    let plain = |word: &str| word.chars().all(|letter| letter.is_alphanumeric());
+    let plain = |word: &str| word.chars().all(char::is_alphanumeric);
     let mut count = 0;
     let mut last = "";
     for word in words {

@@ -5,17 +5,17 @@ mod budgets;
 mod failures;
 mod findings;
 mod hops;
-mod notation;
+pub(crate) mod notation;
 mod sources;
 
 use std::fmt::Write as _;
 
 use dwindle::budget::{Policy, Typical, analyse};
-use dwindle::model::{Finding, Nanos, Request};
+use dwindle::model::{Finding, Nanos, Reason, Request};
 
 /// Analyses spans in the notation; every line of `has` must come out, and none that begins with
 /// one of `lacks`.
-fn check(spans: &str, has: &str, lacks: &[&str]) {
+pub(crate) fn check(spans: &str, has: &str, lacks: &[&str]) {
     let analysis = analyse(
         &notation::trace(spans),
         &Policy::default(),
@@ -55,6 +55,7 @@ fn tell(request: &Request, facts: &mut Vec<String>) {
     ));
     fact(format!("{name}: wasted {}", ms(request.wasted)));
     fact(format!("{name}: complete {}", request.complete));
+    fact(format!("{name}: spans {}", request.spans));
     request
         .notes
         .iter()
@@ -89,6 +90,10 @@ fn tell(request: &Request, facts: &mut Vec<String>) {
             from.unwrap_or_default()
         ));
         fact(format!("{service} {}", hop.verdict.as_str()));
+        let reason = hop.reason.map_or("nothing", Reason::as_str);
+        fact(format!("{service} because {reason}"));
+        let evidence = hop.evidence.as_deref().unwrap_or("nothing");
+        fact(format!("{service} says {evidence}"));
         fact(format!("{service} local {}", ms(hop.local)));
         fact(format!("{service} wasted {}", ms(hop.wasted)));
         fact(format!("{service} shifted {}", ms(hop.clock_offset)));

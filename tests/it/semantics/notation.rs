@@ -29,7 +29,7 @@ const SHORT: &[(&str, &str)] = &[
 ];
 
 /// The trace that the lines tell.
-pub(super) fn trace(lines: &str) -> Trace {
+pub(crate) fn trace(lines: &str) -> Trace {
     let lines = lines.lines().map(str::trim);
     let spans = lines.filter(|line| !line.is_empty()).map(span).collect();
     Trace {
