@@ -372,7 +372,7 @@ fn the_json_has_the_documented_keys() {
         hop,
         "id parent depth service operation span_id start_ms elapsed_ms remaining_in_ms \
          remaining_in_source deadline_ms deadline_from own_deadline_ms local_ms local_source \
-         clock_offset_ms verdict reported wasted_ms handed_over calls",
+         clock_offset_ms verdict reason evidence reported wasted_ms handed_over calls",
     );
     assert_keys(&hop["remaining_in_source"], "how key");
     assert_keys(
