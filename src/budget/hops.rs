@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Attributes, CallKind, Kind, Nanos, Reason, SpanId, Text};
+use crate::model::{Attributes, CallKind, Kind, Nanos, SpanId, Text};
 
 use super::conventions::{Facts, Field};
 use super::evidence::{self, Evidence, Outcomes};
@@ -327,9 +327,7 @@ impl Hops {
             .collect();
         let first = spans.map_or(0, |(first, _)| first);
         let span = forest.span(first);
-        // What was never sent says nothing of the far side.
-        let sent = evidence.reason != Some(Reason::ExpiredBeforeSend);
-        let gave_up = sent && (evidence.deadline || evidence.cancelled);
+        let gave_up = evidence.deadline || evidence.cancelled;
         let kind = match span.kind {
             Kind::Producer => CallKind::Producer,
             _ if gave_up

@@ -185,7 +185,7 @@ fn what_says_that_it_expired_is_believed_without_numbers() {
     let unsent = "
         a - edge S 0..20 http=500
         c a edge C 10..11 rpc.system=grpc grpc=4 peer=x err=ClientCall_started_after_CallOptions_deadline_was_exceeded_-6.390000000_seconds_ago";
-    check(unsent, "edge > x 1/1 dependency expired_before_send", &[]);
+    check(unsent, "edge > x 1/1 unreported expired_before_send", &[]);
 }
 
 /// A 503 is a timeout if it came when the deadline did.
