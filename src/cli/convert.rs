@@ -1,28 +1,24 @@
 //! `dwindle convert`: traces in another format.
 
+mod spool;
+
 use std::fs;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context as _;
 use clap::{Args as ClapArgs, ValueEnum};
-use tempfile::SpooledTempFile;
 
 use super::input::{self, Analysed};
 use super::printer::PrintError;
 use super::select::Selection;
 use super::{Exit, InputArgs, Printer, Setup};
 use crate::budget::analyse;
-use crate::files;
-use crate::files::write::{Compression, Encoded, Format, Losses, Packed};
+use crate::files::write::{Compression, Format, Losses, Packed};
 use crate::model::Trace;
-use crate::otlp::Limits;
 use crate::store::parquet::SpanWriter;
 use crate::store::whole::{Existing, Whole};
-
-/// Bytes of written traces that wait in memory for their turn; more wait in a temporary file.
-const WAITING: usize = 64 << 20;
+use spool::{Piece, Spool};
 
 /// `dwindle convert`.
 #[derive(Debug, ClapArgs)]
@@ -31,7 +27,7 @@ const WAITING: usize = 64 << 20;
               has it; log records that carry a span's ids follow their trace
   otlp-proto  OTLP protobuf, one `TracesData` (no lengths before messages)
   jaeger      the JSON of Jaeger's API and UI, one document
-  parquet     the table `spans`, a row per span
+  parquet     the table `spans` of `dwindle sql --schema`, a row per span
 
 Traces are written whole: all spans of those that have a request which --where asks for.
 OTLP keeps every field. What another format cannot hold is counted and said on stderr.
@@ -91,7 +87,6 @@ pub(super) fn run(
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let plan = Plan::of(args)?;
-    let format = plan.format;
     let spool = Spool::default();
     let selection = Selection::of(&args.input.select, printer)?;
     let wanted = |trace: &Trace| {
@@ -103,7 +98,10 @@ pub(super) fn run(
     };
     let Analysed { results, exit } = input::each(&args.input, setup, printer, |trace: Trace| {
         let trace = Some(trace).filter(wanted);
-        let piece = trace.map(|trace| spool.put(&trace, format.encode(&trace)));
+        let piece = trace.map(|trace| match plan.form {
+            Form::Text(format, _) => spool.put(&trace, format.encode(&trace)),
+            Form::Parquet => spool.put_whole(&trace),
+        });
         piece.into_iter().collect()
     })?;
     let pieces = results.into_iter().collect::<io::Result<Vec<Piece>>>();
@@ -125,17 +123,17 @@ pub(super) fn run(
     match &plan.out {
         Out::Stdout => {
             // A reader who has left is no failure: the printer knows.
-            let written = spool.copy(&pieces, &plan, printer.out());
+            let written = plan.write(&spool, &pieces, setup, printer.out());
             written.map(drop).map_err(PrintError::from)?;
         }
         Out::Device(path) => {
             let open = fs::File::options().write(true).open(path);
-            let written = open.and_then(|file| spool.copy(&pieces, &plan, file));
+            let written = open.and_then(|file| plan.write(&spool, &pieces, setup, file));
             written.map(drop).with_context(failed)?;
         }
         Out::File(path, existing) => {
             let file = Whole::create(path, *existing).with_context(failed)?;
-            let written = spool.copy(&pieces, &plan, file);
+            let written = plan.write(&spool, &pieces, setup, file);
             written.and_then(Whole::finish).with_context(failed)?;
         }
     }
@@ -149,10 +147,15 @@ pub(super) fn run(
 /// What is to be written, and where to.
 struct Plan {
     out: Out,
-    format: Format,
-    /// What is written in the format is put into a table then.
-    is_table: bool,
-    compression: Compression,
+    form: Form,
+}
+
+/// What is to be written.
+enum Form {
+    /// Traces one behind another, with text around them.
+    Text(Format, Compression),
+    /// The table `spans`.
+    Parquet,
 }
 
 enum Out {
@@ -179,38 +182,26 @@ impl Plan {
                 path.display()
             ),
         };
-        let format = match to {
-            To::OtlpProto => Format::OtlpProto,
-            To::Jaeger => Format::Jaeger,
-            // For a table, traces wait for their turn in a form that keeps all of them.
-            To::OtlpJson | To::Parquet => Format::OtlpJson,
-        };
-        let is_table = to == To::Parquet;
-        if is_table && matches!(args.compress, Some(Compress::Gzip | Compress::Zstd)) {
-            anyhow::bail!("Parquet is compressed inside; leave --compress out");
-        }
-        if is_table && guess.compress.is_some() {
-            anyhow::bail!(
-                "Parquet is compressed inside; let `{}` end in .parquet",
-                path.display()
-            );
-        }
         let compression = match args.compress.or(guess.compress) {
             None | Some(Compress::None) => Compression::None,
             Some(Compress::Gzip) => Compression::Gzip,
             Some(Compress::Zstd) => Compression::Zstd,
+        };
+        let form = match to {
+            To::OtlpJson => Form::Text(Format::OtlpJson, compression),
+            To::OtlpProto => Form::Text(Format::OtlpProto, compression),
+            To::Jaeger => Form::Text(Format::Jaeger, compression),
+            To::Parquet if compression == Compression::None => Form::Parquet,
+            To::Parquet => {
+                anyhow::bail!("Parquet is compressed inside; leave --compress, .gz and .zst out")
+            }
         };
         let out = if is_stdout {
             Out::Stdout
         } else {
             place(path, args)?
         };
-        Ok(Self {
-            out,
-            format,
-            is_table,
-            compression,
-        })
+        Ok(Self { out, form })
     }
 
     fn name(&self) -> String {
@@ -220,14 +211,47 @@ impl Plan {
         }
     }
 
+    /// Writes the pieces in their order; gives the writer back.
+    fn write<W: Write>(
+        &self,
+        spool: &Spool,
+        pieces: &[Piece],
+        setup: &Setup,
+        out: W,
+    ) -> io::Result<W> {
+        match self.form {
+            Form::Text(format, compression) => {
+                let mut out = Packed::new(out, compression)?;
+                let mut before = format.head();
+                for piece in pieces {
+                    out.write_all(before.as_bytes())?;
+                    before = format.between();
+                    spool.copy(piece, &mut out)?;
+                }
+                out.write_all(format.tail().as_bytes())?;
+                out.finish()
+            }
+            Form::Parquet => {
+                let mut out = SpanWriter::new(out)?;
+                for piece in pieces {
+                    let trace = spool.trace(piece)?;
+                    // Each row says to which hop of which request its span belongs.
+                    let analysis = analyse(&trace, &setup.policy, &setup.typical);
+                    out.add(&trace, Some(&analysis))?;
+                }
+                out.finish()
+            }
+        }
+    }
+
     fn summary(&self, traces: usize, spans: usize) -> String {
-        let format = match self.format {
-            _ if self.is_table => "Parquet, the table `spans`",
-            Format::OtlpJson => "OTLP/JSON, a trace a line",
-            Format::OtlpProto => "OTLP protobuf",
-            Format::Jaeger => "Jaeger JSON",
+        let (format, compression) = match self.form {
+            Form::Text(Format::OtlpJson, packed) => ("OTLP/JSON, a trace a line", packed),
+            Form::Text(Format::OtlpProto, packed) => ("OTLP protobuf", packed),
+            Form::Text(Format::Jaeger, packed) => ("Jaeger JSON", packed),
+            Form::Parquet => ("Parquet", Compression::None),
         };
-        let packed = match self.compression {
+        let packed = match compression {
             Compression::None => "",
             Compression::Gzip => ", gzip",
             Compression::Zstd => ", zstd",
@@ -305,81 +329,6 @@ fn holds(input: &Path, out: &Path) -> bool {
                 path.is_ok_and(|path| fs::canonicalize(path).is_ok_and(|path| path == out))
             })
         }),
-    }
-}
-
-/// Written traces that wait for their turn: they are written by all cores, in any order.
-struct Spool(Mutex<SpooledTempFile>);
-
-/// A written trace in the spool.
-struct Piece {
-    at: u64,
-    bytes: u64,
-    spans: usize,
-    losses: Losses,
-}
-
-impl Default for Spool {
-    fn default() -> Self {
-        Self(Mutex::new(SpooledTempFile::new(WAITING)))
-    }
-}
-
-impl Spool {
-    fn put(&self, trace: &Trace, encoded: Encoded) -> io::Result<Piece> {
-        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = file.stream_position()?;
-        file.write_all(&encoded.bytes)?;
-        Ok(Piece {
-            at,
-            bytes: encoded.bytes.len() as u64,
-            spans: trace.spans.len(),
-            losses: encoded.losses,
-        })
-    }
-
-    /// Writes the pieces in their order, with what stands around them.
-    fn copy<W: Write>(&self, pieces: &[Piece], plan: &Plan, out: W) -> io::Result<W> {
-        if plan.is_table {
-            return self.table(pieces, out);
-        }
-        let (format, compression) = (plan.format, plan.compression);
-        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut out = Packed::new(out, compression)?;
-        let mut before = format.head();
-        for piece in pieces {
-            out.write_all(before.as_bytes())?;
-            before = format.between();
-            file.seek(SeekFrom::Start(piece.at))?;
-            let copied = io::copy(&mut (&mut *file).take(piece.bytes), &mut out)?;
-            if copied < piece.bytes {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-        }
-        out.write_all(format.tail().as_bytes())?;
-        out.finish()
-    }
-
-    /// Reads the pieces back in their order and writes them as a table.
-    fn table<W: Write>(&self, pieces: &[Piece], out: W) -> io::Result<W> {
-        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut table = SpanWriter::new(out)?;
-        for piece in pieces {
-            file.seek(SeekFrom::Start(piece.at))?;
-            let mut text = Vec::new();
-            (&mut *file).take(piece.bytes).read_to_end(&mut text)?;
-            let read = files::load_bytes("a trace", &text, &Limits::default());
-            if let Some(problem) = read.problems.first() {
-                return Err(io::Error::other(problem.to_string()));
-            }
-            if read.spans != piece.spans as u64 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            for trace in &read.traces {
-                table.add(trace, None)?;
-            }
-        }
-        table.finish()
     }
 }
 

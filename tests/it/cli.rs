@@ -125,7 +125,7 @@ fn usage_mistakes_end_with_2_and_help_with_0() {
         assert_eq!(stdout(&output), "", "{args:?}");
         assert!(!stderr(&output).is_empty(), "{args:?}");
     }
-    for command in ["trace", "traces", "serve"] {
+    for command in ["trace", "traces", "convert", "serve"] {
         let output = run(&[command, "--help"]);
         assert_eq!(code(&output), 0);
         assert!(

@@ -204,11 +204,12 @@ fn each_thing_that_jaeger_cannot_hold_is_said() {
         schema_url: "https://schema".into(),
         ..Scope::default()
     });
-    let trace = Trace {
+    let mut trace = Trace {
         id: one.trace_id,
         spans: vec![one],
         logs: vec![log(1, 1), log(1, 2)],
     };
+    trace.logs[0].body = "timeout of 700ms exceeded".into();
     let (again, losses) = back(Format::Jaeger, std::slice::from_ref(&trace));
     let counts = [
         Loss::Nanoseconds,
@@ -245,6 +246,8 @@ fn each_thing_that_jaeger_cannot_hold_is_said() {
     assert_eq!(read.service(), "7");
     // The record of a span that is there became an event of it.
     assert_eq!(read.events.len(), 1);
+    let said = read.events[0].attributes.text("message");
+    assert_eq!(said, Some("timeout of 700ms exceeded"));
     assert!(
         read.events[0]
             .attributes
@@ -254,11 +257,10 @@ fn each_thing_that_jaeger_cannot_hold_is_said() {
 
     let (_, losses) = back(Format::OtlpProto, std::slice::from_ref(&trace));
     assert_eq!((losses.of(Loss::Log), losses.lines().count()), (2, 1));
-    let mut whole = trace;
-    whole.logs.truncate(1);
-    let (again, losses) = back(Format::OtlpJson, std::slice::from_ref(&whole));
-    assert_eq!(again, [whole]);
-    assert_eq!((losses.of(Loss::LogText), losses.lines().count()), (1, 1));
+    trace.logs.truncate(1);
+    let (again, losses) = back(Format::OtlpJson, std::slice::from_ref(&trace));
+    assert_eq!(again, [trace]);
+    assert_eq!((losses.of(Loss::LogParts), losses.lines().count()), (1, 1));
 }
 
 #[test]
@@ -333,8 +335,13 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn listed(file: &Path) -> String {
-    let output = run(&["traces", file.to_str().unwrap(), "--format", "ndjson"]);
+fn listed(files: &[&Path]) -> String {
+    let files = files.iter().map(|file| file.to_str().unwrap());
+    let args: Vec<&str> = ["traces", "--format", "ndjson"]
+        .into_iter()
+        .chain(files)
+        .collect();
+    let output = run(&args);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -342,30 +349,78 @@ fn listed(file: &Path) -> String {
 #[test]
 fn the_samples_mean_the_same_in_every_format() {
     let folder = Folder::new();
-    for sample in samples() {
-        let stem = sample.file_stem().unwrap().to_str().unwrap();
-        let expected = listed(&sample);
-        for end in [
-            "ndjson",
-            "pb",
-            "jaeger.json",
-            "ndjson.gz",
-            "pb.zst",
-            "jaeger.json.zst",
-        ] {
-            let out = folder.path(&format!("{stem}.{end}"));
-            let output = convert(&[&sample], &out, &[]);
-            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-            assert_eq!(output.stdout, b"");
-            assert_eq!(
-                listed(&out),
-                expected,
-                "{}: {}",
-                out.display(),
-                stderr(&output)
-            );
-        }
+    let samples = samples();
+    let samples: Vec<&Path> = samples.iter().map(PathBuf::as_path).collect();
+    let expected = listed(&samples);
+    let count = samples.len();
+    for end in [
+        "ndjson",
+        "pb",
+        "jaeger.json",
+        "ndjson.gz",
+        "pb.zst",
+        "jaeger.json.zst",
+        "parquet",
+    ] {
+        let out = folder.path(&format!("all.{end}"));
+        let output = convert(&samples, &out, &[]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(output.stdout, b"");
+        let said = stderr(&output);
+        assert!(said.contains(&format!("{count} traces, ")), "{said}");
+        assert_eq!(listed(&[&out]), expected, "{}: {said}", out.display());
     }
+    // Those that hold all of OTLP give it back to the byte.
+    let first = fs::read(folder.path("all.ndjson")).unwrap();
+    for end in ["ndjson.gz", "pb", "parquet"] {
+        let again = folder.path(&format!("{end}.ndjson"));
+        let output = convert(&[&folder.path(&format!("all.{end}"))], &again, &[]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(fs::read(&again).unwrap() == first, "{end}");
+    }
+}
+
+#[test]
+fn traces_are_chosen_and_written_whole() {
+    let folder = Folder::new();
+    let samples = samples();
+    let samples: Vec<&Path> = samples.iter().map(PathBuf::as_path).collect();
+    let expected = |more: &[&str]| -> Vec<String> {
+        let files = samples.iter().map(|file| file.to_str().unwrap());
+        let args = ["traces", "--format", "ndjson"].into_iter().chain(files);
+        let args: Vec<&str> = args.chain(more.iter().copied()).collect();
+        let lines = String::from_utf8(run(&args).stdout).unwrap();
+        lines.lines().map(str::to_owned).collect()
+    };
+    let missed = expected(&["--where", "outcome=missed"]);
+    assert!(missed.len() > 2 && missed.len() < samples.len());
+    let out = folder.path("missed.ndjson");
+    let output = convert(&samples, &out, &["--where", "outcome=missed"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let read = listed(&[&out]);
+    // A trace may have further requests, which were written with it.
+    let read: Vec<&str> = read.lines().collect();
+    assert!(missed.iter().all(|line| read.contains(&line.as_str())));
+    assert!(read.len() < samples.len());
+
+    let id: serde_json::Value = serde_json::from_str(&missed[0]).unwrap();
+    let id = id["trace_id"].as_str().unwrap();
+    let output = convert(&samples, &folder.path("one.pb"), &["--id", id]);
+    assert!(
+        stderr(&output).contains(": 1 trace, "),
+        "{}",
+        stderr(&output)
+    );
+
+    let none = folder.path("none.ndjson");
+    let output = convert(&samples, &none, &["--where", "service=nobody"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("is not written"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(!none.exists());
 }
 
 #[test]
@@ -393,6 +448,13 @@ fn files_are_packed_as_they_are_named_or_told() {
     assert_eq!(folder.names().len(), 7, "{:?}", folder.names());
     let output = convert(&[sample], Path::new("-"), &[]);
     assert_eq!(output.stdout, fs::read(folder.path("d.ndjson.gz")).unwrap());
+    let output = convert(&[sample], &folder.path("x.parquet.gz"), &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("compressed inside"),
+        "{}",
+        stderr(&output)
+    );
     let output = convert(&[sample], &folder.path("x.txt"), &[]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
@@ -437,7 +499,7 @@ fn nothing_is_overwritten_unasked_and_an_input_never() {
 
     let output = convert(&[&samples()[1]], &out, &["--force"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert_eq!(listed(&out), listed(&samples()[1]));
+    assert_eq!(listed(&[&out]), listed(&[&samples()[1]]));
     assert_eq!(folder.names(), ["out.ndjson"]);
 }
 
@@ -464,7 +526,7 @@ fn what_is_good_is_written_and_what_is_bad_is_said() {
         said.contains("Chrome trace") && said.contains("1 trace, "),
         "{said}"
     );
-    assert_eq!(listed(&out), listed(sample));
+    assert_eq!(listed(&[&out]), listed(&[sample]));
     assert_eq!(folder.names(), ["bad.json", "out.ndjson"]);
 }
 

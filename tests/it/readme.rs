@@ -14,6 +14,7 @@ fn every_command_and_flag_of_the_readme_exists() {
         "trace",
         "traces",
         "sql",
+        "convert",
         "config",
         "completions",
         "man",

@@ -119,7 +119,10 @@ fn span(out: &mut Out, span: &Span, process: usize, logs: &[&SpanLog], losses: &
     losses.add(Loss::LogOfSpan, logs.len());
     let logs = logs.iter().map(|log| Log {
         time: log.time,
-        fields: plain(&log.attributes).collect(),
+        fields: text("message", &log.body)
+            .into_iter()
+            .chain(plain(&log.attributes))
+            .collect(),
     });
     out.array(events.into_iter().chain(logs), |out, log| {
         out.object(|out| {

@@ -28,8 +28,9 @@ pub enum Loss {
     Around,
     /// A log record that became part of its span.
     LogOfSpan,
-    /// The text of a log record.
-    LogText,
+    /// What is not kept of a log record when it is read: its severity, its resource, and more
+    /// than the beginning of its text.
+    LogParts,
     /// A whole log record.
     Log,
 }
@@ -71,12 +72,12 @@ impl Loss {
             Self::LogOfSpan => (
                 "log record",
                 "log records",
-                "became logs of their spans, without their text",
+                "became logs of their spans: time, attributes and text",
             ),
-            Self::LogText => (
+            Self::LogParts => (
                 "log record",
                 "log records",
-                "written with ids, time and attributes, without their text",
+                "written with ids, time, attributes and text, without the rest",
             ),
             Self::Log => (
                 "log record",

@@ -21,8 +21,8 @@ pub use pack::{Compression, Packed};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// OTLP/JSON, one request a line and a trace in each, as the Collector's `file` exporter
-    /// writes it. Log records follow their trace in a line of their own: their ids, time and
-    /// attributes, which is all that is kept of them.
+    /// writes it. Log records follow their trace in a line of their own: their ids, time,
+    /// attributes and text, which is all that is kept of them.
     OtlpJson,
     /// OTLP protobuf: one `TracesData`. Messages that stand behind one another are one message
     /// in protobuf, so each trace is written when it comes, and whoever reads `TracesData` or
@@ -74,7 +74,7 @@ impl Format {
                 let mut text = traces_to_json(&trace.spans);
                 text.push('\n');
                 if !trace.logs.is_empty() {
-                    losses.add(Loss::LogText, trace.logs.len());
+                    losses.add(Loss::LogParts, trace.logs.len());
                     text.push_str(&logs_to_json(&trace.logs));
                     text.push('\n');
                 }

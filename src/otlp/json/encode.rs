@@ -57,6 +57,10 @@ pub fn logs_to_json(logs: &[SpanLog]) -> String {
 
 fn log(out: &mut Out, log: &SpanLog) {
     out.text("timeUnixNano", &log.time.0.to_string());
+    if !log.body.is_empty() {
+        out.key("body");
+        out.object(|out| out.text("stringValue", &log.body));
+    }
     attributes(out, &log.attributes);
     out.text("traceId", &log.trace_id.to_string());
     out.text("spanId", &log.span_id.to_string());
