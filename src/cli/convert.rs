@@ -249,7 +249,7 @@ impl Plan {
             Form::Text(Format::OtlpJson, packed) => ("OTLP/JSON, a trace a line", packed),
             Form::Text(Format::OtlpProto, packed) => ("OTLP protobuf", packed),
             Form::Text(Format::Jaeger, packed) => ("Jaeger JSON", packed),
-            Form::Parquet => ("Parquet", Compression::None),
+            Form::Parquet => ("Parquet, the table `spans`", Compression::None),
         };
         let packed = match compression {
             Compression::None => "",
