@@ -38,6 +38,7 @@ pub(super) fn refusal(bytes: &[u8]) -> String {
             "an SQLite database",
             "export the spans as OTLP",
         ),
+        (b"\x80\x02", PICKLE, "write the spans with an OTLP exporter"),
         (b"\x80\x03", PICKLE, "write the spans with an OTLP exporter"),
         (b"\x80\x04", PICKLE, "write the spans with an OTLP exporter"),
         (b"\x80\x05", PICKLE, "write the spans with an OTLP exporter"),
@@ -47,6 +48,12 @@ pub(super) fn refusal(bytes: &[u8]) -> String {
         (b"\xff\xfe", "UTF-16 text", "save it as UTF-8"),
         (b"\xfe\xff", "UTF-16 text", "save it as UTF-8"),
     ];
+    // A profile begins with its sample types; their names stand in a table further on.
+    let has = |word: &str| memchr::memmem::find(bytes, word.as_bytes()).is_some();
+    let units = has("nanoseconds") || has("bytes") || has("count");
+    if bytes.starts_with(b"\n") && units && (has("samples") || has("inuse_space") || has("cpu")) {
+        return format!("this is a pprof profile; {READS}");
+    }
     MAGIC
         .iter()
         .find(|(magic, ..)| bytes.starts_with(magic))

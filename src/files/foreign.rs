@@ -1,7 +1,7 @@
 //! What a file is that Dwindle does not read, and what to do about it.
 
 use crate::model::Text;
-use crate::otlp::json::reader::Shape;
+use crate::otlp::json::reader::{Reader, Shape};
 use crate::otlp::json::{Found, MARK};
 
 /// What a file may be, for whoever has another one.
@@ -58,6 +58,26 @@ const KNOWN: &[Known] = &[
         keys: &[&["traceEvents"], &["ph", "ts", "pid"]],
     },
     Known {
+        name: "a HAR file of a browser's network log",
+        advice: "Dwindle needs spans of a distributed trace",
+        keys: &[&["log", "entries", "startedDateTime"]],
+    },
+    Known {
+        name: "a list of what a search in Tempo found, without the spans",
+        advice: "fetch each trace from Tempo's `/api/traces/{id}`",
+        keys: &[&["traces", "traceID", "rootServiceName"]],
+    },
+    Known {
+        name: "AWS X-Ray segments",
+        advice: COLLECTOR,
+        keys: &[&["Segments", "Document"], &["trace_id", "subsegments"]],
+    },
+    Known {
+        name: "Datadog traces",
+        advice: COLLECTOR,
+        keys: &[&["trace_id", "span_id", "meta", "resource", "start"]],
+    },
+    Known {
         name: "a TruLens record",
         advice: "export the same run with an OTLP exporter",
         keys: &[&["record_attributes", "event_id"]],
@@ -104,6 +124,44 @@ const BARE: &[Known] = &[
     },
 ];
 
+/// A kind of text that is no JSON.
+struct Words {
+    name: &'static str,
+    advice: &'static str,
+    /// How it begins, in lower case: one of these.
+    starts: &'static [&'static str],
+}
+
+const TEXTS: &[Words] = &[
+    Words {
+        name: "a web page (HTML)",
+        advice: "the address may want a login, or is the page and not the API",
+        starts: &["<!doctype html", "<html", "<head"],
+    },
+    Words {
+        name: "XML",
+        advice: "name a file of traces",
+        starts: &["<?xml"],
+    },
+    Words {
+        name: "a Python pickle",
+        advice: "write the spans with an OTLP exporter",
+        starts: &["(lp0", "(dp0", "ccopy_reg", "c__builtin__", "ccollections"],
+    },
+    Words {
+        name: "what .NET's console exporter prints",
+        advice: "use the OTLP exporter",
+        starts: &["activity.traceid", "resource associated with activity"],
+    },
+];
+
+impl Words {
+    fn is(&self, start: &str) -> bool {
+        let start = start.to_ascii_lowercase();
+        self.starts.iter().any(|known| start.starts_with(known))
+    }
+}
+
 impl Format {
     /// What a document is in which no OTLP was found.
     pub(super) fn of(found: &Found) -> Self {
@@ -134,9 +192,12 @@ impl Format {
                     keys.join(", ")
                 )
             }
-            Self::Scalar => format!("a bare JSON value and no OTLP; {READS}"),
+            Self::Scalar => format!("a bare JSON value, so no traces in this file; {READS}"),
             Self::Nothing => "no spans: the JSON is empty".to_owned(),
-            Self::Text(start) => format!("not JSON (begins with `{start}`); {READS}"),
+            Self::Text(start) => match TEXTS.iter().find(|known| known.is(start)) {
+                Some(known) => format!("this is {}; {READS}: {}", known.name, known.advice),
+                None => format!("not JSON (begins with `{start}`); {READS}"),
+            },
         }
     }
 }
@@ -152,15 +213,23 @@ pub(super) fn has(found: &Found, sets: &[&[&str]]) -> bool {
     sets.iter().any(|set| set.iter().all(has))
 }
 
-/// What a text is that cannot be JSON at all.
+/// What a text is that cannot hold spans.
 pub(super) fn text(head: &[u8]) -> Option<Format> {
     let head = head.strip_prefix(MARK).unwrap_or(head).trim_ascii_start();
     match head.first()? {
         b'{' | b'[' => None,
+        _ if is_scalar(head) => Some(Format::Scalar),
         _ => {
             let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
             let start: String = String::from_utf8_lossy(line).chars().take(40).collect();
             Some(Format::Text(start.trim_end().to_owned()))
         }
     }
+}
+
+/// True for `null`, a number, a string and the like, and nothing behind it.
+fn is_scalar(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head);
+    let mut reader = Reader::new(&text);
+    reader.scalar().is_ok() && reader.is_at_end()
 }

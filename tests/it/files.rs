@@ -253,7 +253,31 @@ fn what_is_no_otlp_is_called_by_its_name() {
             "time,trace,span\n1,2,3\n",
             "not JSON (begins with `time,trace,span`)",
         ),
-        ("<html>", "not JSON (begins with `<html>`)"),
+        ("<HTML>\n<head>", "a web page (HTML)"),
+        ("<?xml version=\"1.0\"?>", "XML"),
+        ("# a heading", "not JSON (begins with `# a heading`)"),
+        ("(lp0\nS'trace'\n", "a Python pickle"),
+        ("Activity.TraceId: 0af7", ".NET's console exporter"),
+        (
+            r#"{"log":{"version":"1.2","entries":[{"startedDateTime":"x"}]}}"#,
+            "a HAR file",
+        ),
+        (
+            r#"{"traces":[{"traceID":"2f","rootServiceName":"a","durationMs":3}]}"#,
+            "a search in Tempo",
+        ),
+        (
+            r#"{"Id":"1","Segments":[{"Id":"2","Document":"{}"}]}"#,
+            "X-Ray",
+        ),
+        (
+            r#"[[{"trace_id":1,"span_id":2,"resource":"GET","start":3,"meta":{}}]]"#,
+            "Datadog",
+        ),
+        (
+            "\n\u{4}\u{8}\u{1}\u{10}\u{2}2\u{0}2\u{7}samples2\u{5}count2\u{3}cpu2\u{b}nanoseconds",
+            "a pprof profile",
+        ),
         ("PAR1\u{0}\u{1}", "Parquet"),
         ("\u{0}\u{1}\u{2}", "binary, and not OTLP protobuf"),
     ] {
@@ -267,6 +291,10 @@ fn what_is_no_otlp_is_called_by_its_name() {
         .encode_utf16()
         .flat_map(u16::to_le_bytes)
         .collect();
+    for protocol in 2..=5 {
+        let loaded = read(&[0x80, protocol, b'}', b'q', 0, b'.']);
+        assert!(problems(&loaded)[0].contains("this is a Python pickle"));
+    }
     let loaded = read(&[b"\xff\xfe", utf16.as_slice()].concat());
     assert!(problems(&loaded)[0].contains("save it as UTF-8"));
 }

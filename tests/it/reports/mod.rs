@@ -1,6 +1,8 @@
 //! Kinds of faults that users of trace tools have reported, by the number of the row in the list
 //! of reports: each test says which. Rows that another test holds are named in its comment.
 
+mod encoding;
+mod files;
 mod outcome;
 mod time;
 mod trees;
