@@ -19,7 +19,8 @@
 //! - [`otlp`]: protobuf and OTLP/JSON, both ways, span by span. *One bad span never costs its
 //!   batch; nothing is allocated past [`otlp::Limits`].*
 //! - [`files`]: the trace files that people have; content decides, never the name.
-//! - [`store`]: finished requests, in memory. *Nothing grows past its ceiling.*
+//! - [`store`]: finished requests, in memory; tables of them, and Parquet files. *Nothing grows
+//!   past its ceiling.*
 //! - [`ingest`]: assembly by trace. *received = stored + rejected + shed, always.*
 //! - [`receive`]: OTLP over gRPC and HTTP. *Validation happens once, at the edge.*
 //! - [`query`]: every number that anyone sees is made here.
