@@ -312,7 +312,10 @@ pub(super) fn prose() -> Vec<(&'static str, Vec<Check>)> {
             "otlp/robot-diverse-trace-1632.json",
             vec![Requests(20), Errors(12), NoTimeout],
         ),
-        ("otlp/rust-failed-traces.json", vec![Requests(1)]),
+        (
+            "otlp/rust-failed-traces.json",
+            vec![Requests(1), Notes("starts before its parent")],
+        ),
         (
             "otlp/thoth-download-github-releases.json",
             vec![Took("xargs wget", 11_082.182)],
