@@ -6,6 +6,7 @@
 //! attempts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::model::{Attributes, CallKind, Kind, Nanos, SpanId, Text};
 
@@ -100,6 +101,8 @@ pub(super) struct Hops {
     pub facts: Vec<Option<Box<Facts>>>,
     /// Names of hosts, by index.
     pub hosts: Vec<Text>,
+    /// What tells how a span ended.
+    outcomes: Arc<Outcomes>,
 }
 
 impl Hops {
@@ -112,6 +115,7 @@ impl Hops {
             attempts: vec![],
             facts,
             hosts: vec![],
+            outcomes: Arc::clone(&policy.rules.outcomes),
         };
         let mut places = Places::new(forest.nodes.len());
         this.enter(forest, policy, &mut places);
@@ -129,7 +133,7 @@ impl Hops {
     /// What a span says of how it ended.
     fn evidence_of(&self, forest: &Forest<'_>, node: NodeId) -> Evidence {
         let outcome = self.facts(node).and_then(|facts| facts.outcome.as_deref());
-        evidence::of_span(Outcomes::builtin(), forest, node, outcome)
+        evidence::of_span(&self.outcomes, forest, node, outcome)
     }
 
     /// Gives every span its hop.

@@ -504,6 +504,7 @@ fn large(spans: usize, deep: bool) -> Trace {
     trace
 }
 
+/// Reports 73 (depth) and 83 (no silent cap).
 #[test]
 fn a_trace_of_a_hundred_thousand_spans_is_analysed_deep_or_flat() {
     for (spans, deep) in [(100_000, false), (40_000, true)] {

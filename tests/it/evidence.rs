@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use dwindle::budget::{Policy, Typical, analyse};
+use dwindle::budget::{Policy, Rules, Typical, analyse};
 use dwindle::model::{
     Attributes, Event, Hop, Kind, Reason, Resource, Span, SpanId, Status, StatusCode, Trace,
     TraceId, UnixNanos, Value,
@@ -244,6 +244,35 @@ fn every_outcome_rule_of_the_list_is_judged_as_it_states() {
     assert!(rules > 85 && spans > 400, "{rules} rules, {spans} spans");
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     println!("{rules} rules, {spans} spans");
+}
+
+/// A rule that is off by itself is read when a configuration asks for it.
+#[test]
+fn a_rule_that_is_off_can_be_turned_on_by_its_id() {
+    let mut span = blank(Kind::Client);
+    let code = ("rpc.status_code".into(), Value::Int(-32001));
+    span.attributes.0.push(code);
+    let trace = Trace {
+        id: span.trace_id,
+        spans: vec![span],
+        logs: vec![],
+    };
+    let reason = |enabled: &[&str]| {
+        let ids: Vec<_> = enabled.iter().map(|id| (*id).into()).collect();
+        let policy = Policy {
+            rules: Rules::new(&[], &ids).unwrap(),
+            ..Policy::default()
+        };
+        let analysis = analyse(&trace, &policy, &Typical::default());
+        analysis.requests[0].hops[0].reason
+    };
+    assert_eq!(reason(&[]), None);
+    assert_eq!(reason(&["jsonrpc.timeout"]), Some(Reason::OwnDeadline));
+    let unknown = Rules::new(&[], &["jsonrpc.timeot".into()]).unwrap_err();
+    assert!(
+        unknown.to_string().contains("`jsonrpc.timeout`"),
+        "{unknown}"
+    );
 }
 
 #[test]

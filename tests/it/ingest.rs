@@ -361,6 +361,7 @@ fn identity(account: Account) {
     );
 }
 
+/// Report 89.
 #[test]
 fn a_late_span_revises_the_verdict() {
     ingest!(NOW, ingest, Config::default(), 100);
@@ -385,6 +386,7 @@ fn a_late_span_revises_the_verdict() {
     assert_eq!(memory.len(), 1);
 }
 
+/// Report 79.
 #[test]
 fn an_arriving_parent_absorbs_the_requests_below_it() {
     ingest!(NOW, ingest, Config::default(), 100);

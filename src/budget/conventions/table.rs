@@ -8,6 +8,7 @@ use regex::{Regex, RegexSet, RegexSetBuilder};
 
 use crate::model::Text;
 
+use super::super::evidence::Outcomes;
 use super::filter::{self, Filter};
 use super::read::Trust;
 use super::rule::{CustomRule, File, Listed, Needs, Place, Raw, RuleError};
@@ -32,6 +33,8 @@ pub struct Rules {
     /// Capture prefixes, spelled as headers are.
     prefixes: Vec<String>,
     filter: Filter,
+    /// What tells how something ended.
+    pub(in crate::budget) outcomes: Arc<Outcomes>,
     pub(super) messages: Texts,
     pub(super) statements: Texts,
     pub(super) urls: Texts,
@@ -156,16 +159,17 @@ impl Rules {
             }
         }
         for id in enabled {
-            if !BUILTIN.all.iter().any(|rule| rule.id == *id) {
-                let near = BUILTIN
-                    .all
-                    .iter()
-                    .map(|rule| (strsim::damerau_levenshtein(&rule.id, id), &rule.id))
+            let known = BUILTIN.all.iter().map(|rule| rule.id.as_str());
+            let mut known = known.chain(BUILTIN.outcomes.off());
+            if !known.clone().any(|known| known == id) {
+                let near = known
+                    .by_ref()
+                    .map(|known| (strsim::damerau_levenshtein(known, id), known))
                     .filter(|(apart, _)| *apart <= 1 + id.len() / 4)
                     .min();
                 return Err(RuleError::UnknownId {
                     id: id.clone(),
-                    near: near.map(|(_, id)| id.clone()),
+                    near: near.map(|(_, id)| id.into()),
                 });
             }
         }
@@ -246,6 +250,7 @@ impl Rules {
                 .map(|prefix| folded(Place::Header, prefix))
                 .collect(),
             filter: Filter::of(std::iter::empty()),
+            outcomes: Outcomes::with(enabled),
             messages: Texts::default(),
             statements: Texts::default(),
             urls: Texts::default(),

@@ -1,7 +1,7 @@
 //! The table of outcomes, from the data file beside this one, made ready for looking things up.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
 
@@ -177,9 +177,11 @@ pub(in crate::budget) struct Outcomes {
     parts: HashMap<Text, RuleId>,
     events: HashMap<Text, RuleId>,
     texts: Vec<(RuleId, Vec<Phrase>, bool)>,
+    /// Ids of the rules that are off by themselves.
+    off: Vec<String>,
 }
 
-static BUILTIN: LazyLock<Outcomes> = LazyLock::new(|| Outcomes::new(&[]));
+static BUILTIN: LazyLock<Arc<Outcomes>> = LazyLock::new(|| Arc::new(Outcomes::new(&[])));
 
 /// Prefixes under which instrumentations record response headers and trailers; the empty one is a
 /// proxy's custom tag.
@@ -192,13 +194,21 @@ const RESPONSE_PREFIXES: &[&str] = &[
 ];
 
 impl Outcomes {
-    /// The built-in table without the rules that are off.
-    pub(in crate::budget) fn builtin() -> &'static Self {
-        &BUILTIN
+    /// The table with these rules on of those that are off by themselves.
+    pub(in crate::budget) fn with(enabled: &[Text]) -> Arc<Self> {
+        if enabled.iter().any(|id| BUILTIN.off().any(|off| off == id)) {
+            Arc::new(Self::new(enabled))
+        } else {
+            Arc::clone(&BUILTIN)
+        }
     }
 
-    /// The built-in table with these rules on that are off by themselves.
-    pub(in crate::budget) fn new(enabled: &[&str]) -> Self {
+    /// Ids of the rules that are off by themselves.
+    pub(in crate::budget) fn off(&self) -> impl Iterator<Item = &str> + Clone {
+        self.off.iter().map(String::as_str)
+    }
+
+    fn new(enabled: &[Text]) -> Self {
         let file: File =
             toml::from_str(include_str!("outcomes.toml")).expect("a test reads this very file");
         let mut this = Self {
@@ -209,6 +219,7 @@ impl Outcomes {
             parts: HashMap::new(),
             events: HashMap::new(),
             texts: Vec::new(),
+            off: Vec::new(),
         };
         for (group, keys) in file.keys {
             for key in keys {
@@ -217,7 +228,12 @@ impl Outcomes {
                 groups.sort_unstable();
             }
         }
-        let on = |when: &When| !when.off || enabled.contains(&when.id.as_str());
+        let codes = file.code.iter().map(|rule| &rule.when);
+        let marks = file.mark.iter().map(|rule| &rule.when);
+        let texts = file.text.iter().map(|rule| &rule.when);
+        let off = codes.chain(marks).chain(texts).filter(|when| when.off);
+        this.off = off.map(|when| when.id.clone()).collect();
+        let on = |when: &When| !when.off || enabled.iter().any(|id| *id == when.id);
         for code in file.code.into_iter().filter(|code| on(&code.when)) {
             this.add_code(code);
         }
@@ -467,15 +483,16 @@ mod tests {
                 "app.deadline_exceeded_by"
             ]
         );
-        let enabled = Outcomes::new(&["jsonrpc.timeout"]);
+        let enabled = Outcomes::with(&["jsonrpc.timeout".into()]);
         let code = || Code::Number(-32001);
         assert_eq!(enabled.code(Group::Rpc, code()).len(), 1);
-        assert!(Outcomes::builtin().code(Group::Rpc, code()).is_empty());
+        let others = Outcomes::with(&["hdr.x-timeout".into()]);
+        assert!(others.code(Group::Rpc, code()).is_empty());
     }
 
     #[test]
     fn a_rule_that_can_never_count_is_not_in_the_table() {
-        let table = Outcomes::builtin();
+        let table = Outcomes::with(&[]);
         let mut used: BTreeSet<RuleId> = table.codes.values().flatten().copied().collect();
         used.extend(table.keys.values().flat_map(|uses| &uses.marks));
         used.extend(table.events.values());

@@ -189,7 +189,7 @@ fn ambiguous_write(cases: &mut Cases<'_>, id: AttemptId) {
     });
     let far_side_failed = !failed.is_empty() && written.is_none();
     let spans = known.hops.spans_of(known.forest, id);
-    let outcomes = evidence::Outcomes::builtin();
+    let outcomes = &known.policy.rules.outcomes;
     let rolled_back = spans
         .iter()
         .any(|&node| evidence::is_rolled_back(outcomes, &known.forest.span(node).attributes));

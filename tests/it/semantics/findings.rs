@@ -120,6 +120,7 @@ fn a_hedges_loser_is_told_only_over_fifty_milliseconds() {
     check(&in_time, "web > r 2/2 hop ok", &["! hedge", "! cancel"]);
 }
 
+/// Report 119.
 #[test]
 fn a_write_is_ambiguous_where_its_end_is_unknown_or_good() {
     let spans = "

@@ -38,6 +38,7 @@ fn an_attempt_without_a_far_side_is_retried_at_the_service_behind_its_peer() {
     check(spans, has, &[]);
 }
 
+/// Report 85.
 #[test]
 fn a_shared_id_is_two_spans_the_server_below_the_client() {
     let spans = "
