@@ -6,7 +6,7 @@
   const links = all(".req .when a");
   const stops = rows.length ? rows : links;
   const find = document.getElementById("find");
-  const go = document.getElementById("q");
+  const go = document.getElementById("filter") || document.getElementById("q");
 
   for (const hidden of all("footer.keys[hidden], #find[hidden]")) hidden.hidden = false;
 

@@ -4,12 +4,15 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
+use super::filter::Filter;
 use crate::model::{Analysis, Nanos, Outcome, Request, SpanId, TraceId, UnixNanos};
 use crate::store::Memory;
 
 /// What to list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Query {
+    /// Only requests that match.
+    pub filter: Option<Filter>,
     /// Only requests with this outcome.
     pub outcome: Option<Outcome>,
     /// Only requests of traces whose id begins with these hex digits; any case.
@@ -25,6 +28,7 @@ pub struct Query {
 impl Default for Query {
     fn default() -> Self {
         Self {
+            filter: None,
             outcome: None,
             id_prefix: None,
             sort: Sort::Newest,
@@ -66,8 +70,10 @@ pub struct Page {
     pub next: Option<Cursor>,
     /// How many requests match, on all pages.
     pub matching: usize,
-    /// How many there would be of each outcome, whatever the outcome filter says.
+    /// How many of those that the filter takes there are of each outcome, whichever is asked for.
     pub counts: Counts,
+    /// How many requests there are at all.
+    pub held: usize,
 }
 
 /// A request in the list; cheap to clone.
@@ -193,13 +199,19 @@ pub fn page(memory: &Memory, query: &Query) -> Page {
     let mut counts = Counts::default();
     let mut matching = 0;
     let mut found: Vec<(Reverse<Cursor>, Listed)> = Vec::new();
-    for (analysis, index, sample) in memory.requests() {
+    let all = memory.requests();
+    let held = all.len();
+    for (analysis, index, sample) in all {
         let Some(request) = analysis.requests.get(index) else {
             continue;
         };
         if let Some(prefix) = &prefix
             && !request.trace_id.to_string().starts_with(prefix)
         {
+            continue;
+        }
+        let filter = query.filter.as_ref();
+        if filter.is_some_and(|filter| !filter.matches(request)) {
             continue;
         }
         counts.add(request.outcome);
@@ -233,6 +245,7 @@ pub fn page(memory: &Memory, query: &Query) -> Page {
         rows: found.into_iter().map(|(_, listed)| listed).collect(),
         matching,
         counts,
+        held,
     }
 }
 
@@ -326,6 +339,13 @@ mod tests {
         assert_eq!((ids(&missed), missed.matching), (vec![3, 1], 2));
         assert_eq!(missed.counts.of(Outcome::Met), 2);
         assert_eq!(missed.counts.total(), 4);
+        let wasteful = Query {
+            filter: Some(Filter::parse("wasted > 4ms and not trace_id=03").unwrap()),
+            ..Query::default()
+        };
+        let wasteful = page(&memory, &wasteful);
+        assert_eq!((ids(&wasteful), wasteful.counts.total()), (vec![1], 1));
+        assert_eq!(wasteful.held, 4);
         let prefix = Query {
             id_prefix: Some("0404".to_owned()),
             ..Query::default()

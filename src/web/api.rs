@@ -23,8 +23,8 @@ pub(super) async fn requests(
 ) -> Response {
     let params = Params::read(query.as_deref());
     let query = match list::read(&params, ROWS) {
-        Ok(query) => query,
-        Err(problem) => return error::json(&problem),
+        Ok(asked) => asked.query,
+        Err(refused) => return error::json(&refused.into()),
     };
     let page = requests::page(&state.memory, &query);
     let rows: Vec<String> = page

@@ -7,11 +7,13 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::error;
+use super::params::Link;
 use super::view::Chrome;
 use crate::budget::Rules;
 use crate::model::{How, Nanos, Outcome, Part, Verdict};
+use crate::query::filter;
 use crate::query::waterfall::{Row, Stretch, StretchKind};
-use crate::report::svg::{Badge, Icon, RowBars, Scale};
+use crate::report::svg::{Badge, Escaped, Icon, RowBars, Scale};
 
 #[derive(Template)]
 #[template(path = "help.html")]
@@ -24,6 +26,9 @@ struct HelpPage {
     outcomes: Vec<(String, &'static str)>,
     culprit: String,
     surfaced: String,
+    syntax: Vec<(Example, String)>,
+    fields: Vec<FieldView>,
+    word_lists: Vec<(String, String)>,
     rules: Vec<Read>,
 }
 
@@ -51,6 +56,19 @@ fn rules() -> Vec<Read> {
         .collect()
 }
 
+/// A filter to try.
+struct Example {
+    href: String,
+    text: &'static str,
+}
+
+/// A field of filters.
+struct FieldView {
+    name: &'static str,
+    kind: String,
+    meaning: &'static str,
+}
+
 /// A drawn row with what it means.
 struct Specimen {
     /// A badge or a name, as markup.
@@ -71,7 +89,51 @@ pub(super) async fn page(State(state): State<Arc<super::State>>) -> Response {
         culprit: Icon::Culprit.to_string(),
         surfaced: Icon::Surfaced.to_string(),
         rules: rules(),
+        syntax: filter::SYNTAX
+            .iter()
+            .map(|(text, words)| (example(text), with_code(words)))
+            .collect(),
+        fields: filter::fields()
+            .iter()
+            .map(|field| FieldView {
+                name: field.name,
+                kind: format!(
+                    "{}{}",
+                    field.kind.name(),
+                    if field.nullable { " or null" } else { "" }
+                ),
+                meaning: field.doc,
+            })
+            .collect(),
+        word_lists: filter::word_lists()
+            .into_iter()
+            .map(|(names, words)| (names.join(", "), words.join(", ")))
+            .collect(),
     })
+}
+
+fn example(text: &'static str) -> Example {
+    let link = Link {
+        path: "/requests",
+        pairs: &[("q", Some(text))],
+    };
+    Example {
+        href: link.to_string(),
+        text,
+    }
+}
+
+/// Our own words as markup: what stands between backquotes is code.
+fn with_code(words: &str) -> String {
+    let mut out = String::new();
+    for (index, piece) in words.split('`').enumerate() {
+        let piece = Escaped(piece);
+        out.push_str(&match index % 2 {
+            0 => piece.to_string(),
+            _ => format!(r#"<code class="any">{piece}</code>"#),
+        });
+    }
+    out
 }
 
 /// Every specimen has a deadline here, in milliseconds, on an axis half as long again.

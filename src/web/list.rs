@@ -4,15 +4,19 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::error::{self, Problem};
 use super::params::{Link, Params, bad};
-use super::view::{Chrome, ListedView, day};
-use crate::model::Outcome;
-use crate::query::requests::{self, Page, Query, Sort};
+use super::trace::is_prefix;
+use super::view::{Chrome, LONG, ListedView, SHORT, day};
+use crate::model::{Outcome, UnixNanos};
+use crate::query::filter::{Filter, FilterError};
+use crate::query::requests::{self, Counts, Page, Query, Sort};
 use crate::report::number;
-use crate::report::svg::Icon;
+use crate::report::svg::{Icon, display_name};
+use crate::telemetry::clock;
 
 /// Rows on a page, and the most that can be asked for.
 const ROWS: usize = 50;
@@ -27,6 +31,7 @@ fn sort_words() -> [(&'static str, Sort); Sort::ALL.len()] {
 #[template(path = "requests.html")]
 struct RequestsPage {
     chrome: Chrome,
+    filter: FilterBox,
     outcomes: Vec<Choice>,
     sorts: Vec<Choice>,
     samples: bool,
@@ -40,6 +45,25 @@ struct RequestsPage {
     grpc_addr: String,
     down: String,
     next_icon: String,
+}
+
+/// The box that takes a filter.
+#[derive(Default)]
+struct FilterBox {
+    text: String,
+    /// Parameters that stay as they are when another filter is sent.
+    kept: Vec<(&'static str, String)>,
+    fault: Option<Fault>,
+    /// The list without a filter.
+    clear: Option<String>,
+}
+
+/// What is wrong with a filter, and where.
+struct Fault {
+    message: String,
+    before: String,
+    marked: String,
+    after: String,
 }
 
 /// One of several links, one of them the current.
@@ -64,6 +88,41 @@ struct Pager {
     next: bool,
 }
 
+/// What an address asks for.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) query: Query,
+    /// The filter as it was typed.
+    q: Option<String>,
+}
+
+/// Why an address makes no sense.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// A parameter is wrong.
+    Problem(Problem),
+    /// The filter is; everything else is as asked.
+    Filter(FilterError, Asked),
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Problem(problem) => problem,
+            Refused::Filter(error, asked) => {
+                let text = asked.q.unwrap_or_default();
+                let (before, marked, _) = error.parts(&text);
+                let column = before.chars().count() + 1;
+                let at = match marked {
+                    "" => format!("column {column}"),
+                    marked => format!("column {column}, `{}`", display_name(marked, SHORT)),
+                };
+                Self::Bad(format!("`q`, {at}: {error}"))
+            }
+        }
+    }
+}
+
 /// `GET /` and `GET /requests`.
 pub(super) async fn page(
     State(state): State<Arc<super::State>>,
@@ -71,8 +130,15 @@ pub(super) async fn page(
 ) -> Response {
     let params = Params::read(query.as_deref());
     match read(&params, ROWS) {
-        Ok(query) => error::render(&build(&state, &query)),
-        Err(problem) => error::page(&problem),
+        Ok(asked) => error::render(&build(&state, &asked)),
+        Err(Refused::Filter(error, asked)) => {
+            let mut answer = error::render(&refused(&state, &asked, &error));
+            if answer.status() == StatusCode::OK {
+                *answer.status_mut() = StatusCode::BAD_REQUEST;
+            }
+            answer
+        }
+        Err(Refused::Problem(problem)) => error::page(&problem),
     }
 }
 
@@ -81,8 +147,33 @@ fn outcome_words() -> [(&'static str, Outcome); Outcome::ALL.len()] {
     Outcome::ALL.map(|outcome| (outcome.as_str(), outcome))
 }
 
-/// Reads `outcome`, `sort`, `limit` and `cursor`.
-pub(super) fn read(params: &Params, rows: usize) -> Result<Query, Problem> {
+/// Reads `q`, `outcome`, `sort`, `limit` and `cursor`.
+pub(super) fn read(params: &Params, rows: usize) -> Result<Asked, Refused> {
+    let query = query(params, rows).map_err(Refused::Problem)?;
+    let mut asked = Asked {
+        query,
+        q: params.get("q").map(str::to_owned),
+    };
+    if let Some(text) = &asked.q {
+        match filter(text) {
+            Ok(filter) => asked.query.filter = Some(filter),
+            Err(error) => return Err(Refused::Filter(error, asked)),
+        }
+    }
+    Ok(asked)
+}
+
+/// The filter that a text is; the beginning of a trace id stands for itself.
+fn filter(text: &str) -> Result<Filter, FilterError> {
+    let now = UnixNanos(clock::unix_nanos());
+    if is_prefix(text) {
+        Filter::parse_at(&format!("trace_id={text}"), now)
+    } else {
+        Filter::parse_at(text, now)
+    }
+}
+
+fn query(params: &Params, rows: usize) -> Result<Query, Problem> {
     let cursor = params
         .get("cursor")
         .map(|text| {
@@ -99,7 +190,8 @@ pub(super) fn read(params: &Params, rows: usize) -> Result<Query, Problem> {
     })
 }
 
-fn build(state: &super::State, query: &Query) -> RequestsPage {
+fn build(state: &super::State, asked: &Asked) -> RequestsPage {
+    let query = &asked.query;
     let page = requests::page(&state.memory, query);
     let day = page
         .rows
@@ -113,22 +205,79 @@ fn build(state: &super::State, query: &Query) -> RequestsPage {
         .filter_map(|listed| Some(ListedView::new(listed.request()?, &day)))
         .collect();
     RequestsPage {
+        outcomes: outcomes(asked, Some(&page.counts)),
+        heading: heading(query.outcome, page.matching),
+        showing: showing(&page, asked, &day),
+        empty: rows.is_empty().then(|| empty(asked, &page)),
+        pager: pager(asked, &page),
+        rows,
+        ..frame(state, asked)
+    }
+}
+
+/// The page without rows that says what is wrong with the filter.
+fn refused(state: &super::State, asked: &Asked, error: &FilterError) -> RequestsPage {
+    let text = asked.q.clone().unwrap_or_default();
+    let (before, marked, after) = error.parts(&text);
+    // An empty place is marked by a blank.
+    let marked = if marked.is_empty() { " " } else { marked };
+    let mut frame = frame(state, asked);
+    frame.filter.fault = Some(Fault {
+        message: display_name(&error.to_string(), LONG),
+        before: display_name(before, LONG),
+        marked: display_name(marked, LONG),
+        after: display_name(after, LONG),
+    });
+    RequestsPage {
+        outcomes: outcomes(asked, None),
+        heading: "This filter makes no sense".to_owned(),
+        ..frame
+    }
+}
+
+/// What the page has whatever the list holds.
+fn frame(state: &super::State, asked: &Asked) -> RequestsPage {
+    let query = &asked.query;
+    let kept = [
+        (
+            "outcome",
+            query.outcome.map(|outcome| outcome.as_str().to_owned()),
+        ),
+        (
+            "sort",
+            (query.sort != Sort::Newest).then(|| query.sort.as_str().to_owned()),
+        ),
+        (
+            "limit",
+            (query.limit != ROWS).then(|| query.limit.to_string()),
+        ),
+    ];
+    RequestsPage {
         chrome: Chrome::new("requests"),
-        outcomes: outcomes(query, &page),
+        filter: FilterBox {
+            text: asked.q.clone().unwrap_or_default(),
+            kept: kept
+                .into_iter()
+                .filter_map(|(name, value)| Some((name, value?)))
+                .collect(),
+            fault: None,
+            clear: asked.q.as_ref().map(|_| asked.without_filter()),
+        },
+        outcomes: Vec::new(),
         sorts: sort_words()
             .map(|(word, sort)| Choice {
-                href: href(query.outcome, sort, query.limit, None),
+                href: asked.href(query.outcome, sort, None),
                 text: format!("{word} first"),
                 current: sort == query.sort,
             })
             .into(),
         samples: state.memory.has_samples(),
-        heading: heading(query.outcome, page.matching),
-        showing: showing(&page, query, &day),
-        empty: rows.is_empty().then(|| empty(query, &page)),
-        pager: pager(query, &page),
+        heading: String::new(),
+        showing: String::new(),
+        rows: Vec::new(),
         newest: query.sort == Sort::Newest,
-        rows,
+        empty: None,
+        pager: Vec::new(),
         http_addr: state.http_addr.clone(),
         grpc_addr: state.grpc_addr.clone(),
         down: Icon::Down.to_string(),
@@ -153,11 +302,12 @@ fn words(outcome: Outcome) -> String {
     }
 }
 
-fn showing(page: &Page, query: &Query, day: &str) -> String {
-    let total = page.counts.total();
-    let mut out = match query.outcome {
-        Some(_) => format!("of {} held", number::count(total)),
-        None => "held in memory; the oldest leave first".to_owned(),
+fn showing(page: &Page, asked: &Asked, day: &str) -> String {
+    let query = &asked.query;
+    let mut out = if query.outcome.is_some() || query.filter.is_some() {
+        format!("of {} held", number::count(page.held))
+    } else {
+        "held in memory; the oldest leave first".to_owned()
     };
     if page.rows.len() < page.matching {
         let rows = number::count(page.rows.len());
@@ -174,37 +324,52 @@ fn showing(page: &Page, query: &Query, day: &str) -> String {
     out
 }
 
-fn outcomes(query: &Query, page: &Page) -> Vec<Choice> {
-    let choice = |outcome: Option<Outcome>, text: String| Choice {
-        href: href(outcome, query.sort, query.limit, None),
-        text,
-        current: outcome == query.outcome,
+/// A link for each outcome, with its count where the filter makes sense.
+fn outcomes(asked: &Asked, counts: Option<&Counts>) -> Vec<Choice> {
+    let choice = |outcome: Option<Outcome>, word: &str, count: Option<usize>| Choice {
+        href: asked.href(outcome, asked.query.sort, None),
+        text: match count {
+            Some(count) => format!("{word} {}", number::count(count)),
+            None => word.to_owned(),
+        },
+        current: outcome == asked.query.outcome,
     };
-    let all = choice(None, format!("all {}", number::count(page.counts.total())));
-    let each = page.counts.iter().map(|(outcome, count)| {
-        let text = format!(
-            "{} {}",
-            outcome.as_str().replace('_', " "),
-            number::count(count)
-        );
-        choice(Some(outcome), text)
+    let all = choice(None, "all", counts.map(Counts::total));
+    let each = Outcome::ALL.into_iter().map(|outcome| {
+        let word = outcome.as_str().replace('_', " ");
+        choice(
+            Some(outcome),
+            &word,
+            counts.map(|counts| counts.of(outcome)),
+        )
     });
     std::iter::once(all).chain(each).collect()
 }
 
-fn empty(query: &Query, page: &Page) -> Empty {
+fn empty(asked: &Asked, page: &Page) -> Empty {
     let link = |text, href| Pager {
         href,
         text,
         next: false,
     };
-    let all = href(None, query.sort, query.limit, None);
-    if page.counts.total() == 0 {
+    let query = &asked.query;
+    if page.held == 0 {
         return Empty {
             what: "No requests yet.".to_owned(),
             hint: "No span has come since this server started.",
             links: vec![link("How to read what will be here", "/help".to_owned())],
             first_time: true,
+        };
+    }
+    if query.filter.is_some() && page.counts.total() == 0 {
+        return Empty {
+            what: "No request matches this filter.".to_owned(),
+            hint: "Those that are held are different.",
+            links: vec![
+                link("Show all", asked.without_filter()),
+                link("How to write one", "/help#filter".to_owned()),
+            ],
+            first_time: false,
         };
     }
     let what = match query.outcome {
@@ -214,15 +379,16 @@ fn empty(query: &Query, page: &Page) -> Empty {
     Empty {
         what,
         hint: "Those that are held have another outcome, or stand on a page before this one.",
-        links: vec![link("Show all", all)],
+        links: vec![link("Show all", asked.href(None, query.sort, None))],
         first_time: false,
     }
 }
 
-fn pager(query: &Query, page: &Page) -> Vec<Pager> {
+fn pager(asked: &Asked, page: &Page) -> Vec<Pager> {
+    let query = &asked.query;
     let mut links = Vec::new();
     if query.cursor.is_some() {
-        let href = href(query.outcome, query.sort, query.limit, None);
+        let href = asked.href(query.outcome, query.sort, None);
         links.push(Pager {
             href,
             text: "first page",
@@ -230,12 +396,7 @@ fn pager(query: &Query, page: &Page) -> Vec<Pager> {
         });
     }
     if let Some(next) = page.next {
-        let href = href(
-            query.outcome,
-            query.sort,
-            query.limit,
-            Some(&next.to_string()),
-        );
+        let href = asked.href(query.outcome, query.sort, Some(&next.to_string()));
         links.push(Pager {
             href,
             text: "next page",
@@ -245,16 +406,35 @@ fn pager(query: &Query, page: &Page) -> Vec<Pager> {
     links
 }
 
-fn href(outcome: Option<Outcome>, sort: Sort, limit: usize, cursor: Option<&str>) -> String {
-    let limit = (limit != ROWS).then(|| limit.to_string());
-    Link {
-        path: "/requests",
-        pairs: &[
-            ("outcome", outcome.map(Outcome::as_str)),
-            ("sort", (sort != Sort::Newest).then(|| sort.as_str())),
-            ("limit", limit.as_deref()),
-            ("cursor", cursor),
-        ],
+impl Asked {
+    /// The address of the same list with another outcome, order or page.
+    fn href(&self, outcome: Option<Outcome>, sort: Sort, cursor: Option<&str>) -> String {
+        self.address(self.q.as_deref(), outcome, sort, cursor)
     }
-    .to_string()
+
+    /// The address of the same list without its filter.
+    fn without_filter(&self) -> String {
+        self.address(None, self.query.outcome, self.query.sort, None)
+    }
+
+    fn address(
+        &self,
+        q: Option<&str>,
+        outcome: Option<Outcome>,
+        sort: Sort,
+        cursor: Option<&str>,
+    ) -> String {
+        let limit = (self.query.limit != ROWS).then(|| self.query.limit.to_string());
+        Link {
+            path: "/requests",
+            pairs: &[
+                ("q", q),
+                ("outcome", outcome.map(Outcome::as_str)),
+                ("sort", (sort != Sort::Newest).then(|| sort.as_str())),
+                ("limit", limit.as_deref()),
+                ("cursor", cursor),
+            ],
+        }
+        .to_string()
+    }
 }

@@ -7,7 +7,7 @@ use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::error::{self, Problem};
-use super::params::{Params, bad};
+use super::params::{Link, Params, bad};
 use super::view::{Chrome, link_to, name};
 use crate::model::{Outcome, Request, TraceId};
 use crate::report::number;
@@ -63,7 +63,17 @@ pub(super) fn worst(requests: &[Request]) -> Option<&Request> {
         .min_by_key(|request| (rank(request.outcome), -request.wasted, request.start))
 }
 
-/// `GET /traces?q=`: the trace whose id begins so, or the list of those that do.
+/// Whether a text is the beginning of a trace id, long enough to look for.
+pub(super) fn is_prefix(text: &str) -> bool {
+    (FEWEST..=2 * TraceId::BYTES).contains(&text.len()) && is_hex(text)
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// `GET /traces?q=`: the trace whose id begins so, or the list of those that do; anything but hex
+/// digits is a filter of the list of requests.
 pub(super) async fn find(
     State(state): State<Arc<super::State>>,
     RawQuery(query): RawQuery,
@@ -72,10 +82,14 @@ pub(super) async fn find(
     let Some(wanted) = params.get("q") else {
         return Redirect::to("/requests").into_response();
     };
-    if wanted.len() < FEWEST
-        || wanted.len() > 2 * TraceId::BYTES
-        || !wanted.bytes().all(|byte| byte.is_ascii_hexdigit())
-    {
+    if !is_hex(wanted) {
+        let link = Link {
+            path: "/requests",
+            pairs: &[("q", Some(wanted))],
+        };
+        return Redirect::to(&link.to_string()).into_response();
+    }
+    if !is_prefix(wanted) {
         return error::page(&bad(
             "q",
             wanted,

@@ -15,6 +15,8 @@ mod instant;
 mod lex;
 mod literal;
 mod near;
+#[cfg(test)]
+mod oracle;
 mod parse;
 mod print;
 #[cfg(test)]

@@ -397,7 +397,7 @@ fn test() -> impl Strategy<Value = String> {
     })
 }
 
-fn expr() -> impl Strategy<Value = String> {
+pub(super) fn expr() -> impl Strategy<Value = String> {
     test().prop_recursive(5, 40, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 2..4)
