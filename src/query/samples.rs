@@ -69,7 +69,9 @@ mod tests {
 
     fn sorted(times: &[i64]) -> Sorted {
         let mut samples = Samples::default();
-        times.iter().for_each(|time| samples.push(Nanos(*time)));
+        for time in times {
+            samples.push(Nanos(*time));
+        }
         samples.sorted()
     }
 

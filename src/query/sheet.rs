@@ -133,17 +133,14 @@ impl ByColumn {
         let name = wanted.name.as_str();
         let is_named =
             |column: &Column| column.key == name || column.key.strip_suffix("_ms") == Some(name);
-        match columns.iter().position(is_named) {
-            Some(index) => Ok(Self {
+        if let Some(index) = columns.iter().position(is_named) {
+            return Ok(Self {
                 index,
                 descending: wanted.descending,
-            }),
-            None => {
-                let bare =
-                    |column: &'static Column| column.key.strip_suffix("_ms").unwrap_or(column.key);
-                Err(order::unknown(name, columns.iter().map(bare)))
-            }
+            });
         }
+        let bare = |column: &'static Column| column.key.strip_suffix("_ms").unwrap_or(column.key);
+        Err(order::unknown(name, columns.iter().map(bare)))
     }
 }
 

@@ -128,10 +128,11 @@ fn with_code(words: &str) -> String {
     let mut out = String::new();
     for (index, piece) in words.split('`').enumerate() {
         let piece = Escaped(piece);
-        out.push_str(&match index % 2 {
-            0 => piece.to_string(),
-            _ => format!(r#"<code class="any">{piece}</code>"#),
-        });
+        let (before, after) = match index % 2 {
+            0 => ("", ""),
+            _ => (r#"<code class="any">"#, "</code>"),
+        };
+        out.extend([before, piece.to_string().as_str(), after]);
     }
     out
 }

@@ -102,14 +102,15 @@ pub(super) enum Refused {
     /// A parameter is wrong.
     Problem(Problem),
     /// The filter is; everything else is as asked.
-    Filter(FilterError, Asked),
+    Filter(Box<(FilterError, Asked)>),
 }
 
 impl From<Refused> for Problem {
     fn from(refused: Refused) -> Self {
         match refused {
             Refused::Problem(problem) => problem,
-            Refused::Filter(error, asked) => {
+            Refused::Filter(refused) => {
+                let (error, asked) = *refused;
                 let text = asked.q.unwrap_or_default();
                 let (before, marked, _) = error.parts(&text);
                 let column = before.chars().count() + 1;
@@ -131,8 +132,9 @@ pub(super) async fn page(
     let params = Params::read(query.as_deref());
     match read(&params, ROWS) {
         Ok(asked) => error::render(&build(&state, &asked)),
-        Err(Refused::Filter(error, asked)) => {
-            let mut answer = error::render(&refused(&state, &asked, &error));
+        Err(Refused::Filter(refused)) => {
+            let (error, asked) = *refused;
+            let mut answer = error::render(&with_fault(&state, &asked, &error));
             if answer.status() == StatusCode::OK {
                 *answer.status_mut() = StatusCode::BAD_REQUEST;
             }
@@ -157,7 +159,7 @@ pub(super) fn read(params: &Params, rows: usize) -> Result<Asked, Refused> {
     if let Some(text) = &asked.q {
         match filter(text) {
             Ok(filter) => asked.query.filter = Some(filter),
-            Err(error) => return Err(Refused::Filter(error, asked)),
+            Err(error) => return Err(Refused::Filter(Box::new((error, asked)))),
         }
     }
     Ok(asked)
@@ -216,7 +218,7 @@ fn build(state: &super::State, asked: &Asked) -> RequestsPage {
 }
 
 /// The page without rows that says what is wrong with the filter.
-fn refused(state: &super::State, asked: &Asked, error: &FilterError) -> RequestsPage {
+fn with_fault(state: &super::State, asked: &Asked, error: &FilterError) -> RequestsPage {
     let text = asked.q.clone().unwrap_or_default();
     let (before, marked, after) = error.parts(&text);
     // An empty place is marked by a blank.
