@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::conventions::{Facts, Reader, Rules, Side};
+use super::conventions::{Facts, Reader, Reading, Rules, Side, Trust};
+use super::evidence;
 use super::tree::{Forest, NodeId};
 
 /// What each span says of deadlines, where it says anything; by [`NodeId`].
@@ -16,12 +17,27 @@ pub(super) fn of_forest(forest: &Forest<'_>, rules: &Rules) -> Vec<Option<Box<Fa
         for event in &reader.span.events {
             reader.read_record(&event.attributes, &mut facts);
         }
+        forget_recovered(forest, rules, node, &mut facts);
         all.push((!facts.is_empty()).then(|| Box::new(facts)));
     }
     if !forest.trace.logs.is_empty() {
         add_logs(forest, rules, &mut all);
     }
     all
+}
+
+/// Numbers in the texts of a span that did not fail tell of a timer that fired and was got over,
+/// in a try of which nothing else is known: they bound nothing that is seen.
+fn forget_recovered(forest: &Forest<'_>, rules: &Rules, node: NodeId, facts: &mut Facts) {
+    let is_text = |reading: &Reading| reading.trust == Trust::Message;
+    if !facts.readings.iter().chain(&facts.of_calls).any(is_text) {
+        return;
+    }
+    let outcome = facts.outcome.as_deref();
+    if !evidence::of_span(&rules.outcomes, forest, node, outcome).failed() {
+        facts.readings.retain(|reading| !is_text(reading));
+        facts.of_calls.retain(|reading| !is_text(reading));
+    }
 }
 
 fn reader<'a>(forest: &Forest<'a>, rules: &'a Rules, node: NodeId) -> Reader<'a> {

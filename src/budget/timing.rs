@@ -470,6 +470,7 @@ impl Timing {
                     known.is_none()
                         && (single || hops.attempts[*attempt].evidence.failed())
                         && time.end - time.start + tolerance(reading.time) >= reading.time
+                        && !told::outlasts(time.end - time.start, reading.time)
                         && time.start + OUTLIVES >= within.start + offset
                         && time.end <= within.end + offset + OUTLIVES
                 };

@@ -197,10 +197,18 @@ fn told_by_caller(
 ) -> Option<Told> {
     let readings = hops.facts(node)?.all(field);
     let own = readings
-        .filter(|reading| !answered || is_own(forest, node, reading))
+        .filter(|reading| fits(forest, node, reading, answered))
         .map(|reading| (reading.time, reading, ()));
     let (time, reading, ()) = strictest(own)?;
     Some(Told::new(forest.span(node).span_id, reading, time))
+}
+
+/// Whether a reading on a caller's span can be of this call: a number in a text, only if a timer
+/// of that length can have ended it.
+fn fits(forest: &Forest<'_>, node: NodeId, reading: &Reading, answered: bool) -> bool {
+    let took = forest.nodes[node].end - forest.nodes[node].start;
+    (!answered || is_own(forest, node, reading))
+        && (reading.trust != Trust::Message || !outlasts(took, reading.time))
 }
 
 /// False for a number in a text that a timer of this span cannot have printed: it never fires
@@ -210,12 +218,20 @@ fn is_own(forest: &Forest<'_>, node: NodeId, reading: &Reading) -> bool {
     reading.trust != Trust::Message || took + tolerance(reading.time) >= reading.time
 }
 
+/// True if something went on for so long after a timer fired that the timer did not end it: the
+/// number is of one of several tries within, of one of several reads, or of a call further down.
+/// Timers fire late and clients clean up: max(50 ms, 10 %) is given.
+pub(super) fn outlasts(took: Nanos, timer: Nanos) -> bool {
+    let lag = Nanos::from_millis(50).max(timer.scaled(1, 10));
+    timer > Nanos::ZERO && took > timer + lag
+}
+
 /// What a caller's span says it sent: a remaining budget, or an absolute deadline.
 fn sent_by(forest: &Forest<'_>, hops: &Hops, node: NodeId, answered: bool) -> Option<Told> {
     let start = forest.nodes[node].start;
     let readings = hops.facts(node)?.readings.iter();
     let sent = readings.filter_map(|reading| match reading.field {
-        Field::RemainingOut if !answered || is_own(forest, node, reading) => {
+        Field::RemainingOut if fits(forest, node, reading, answered) => {
             Some((reading.time, reading, ()))
         }
         Field::Deadline => Some((reading.at.since(forest.base) - start, reading, ())),

@@ -145,12 +145,11 @@ fn named<T: Copy>(all: &[(&'static str, T)], text: &str, what: &str) -> Result<T
     let found = all.iter().find(|(known, _)| *known == name);
     found.map(|(_, one)| *one).ok_or_else(|| {
         let near = super::near(&name, all.iter().map(|(known, _)| *known));
-        Wanted(match near {
-            Some(near) => format!("{what}; did you mean `{near}`?"),
-            None => {
-                let names: Vec<&str> = all.iter().map(|(known, _)| *known).collect();
-                format!("{what}; there are {}", names.join(", "))
-            }
+        Wanted(if let Some(near) = near {
+            format!("{what}; did you mean `{near}`?")
+        } else {
+            let names: Vec<&str> = all.iter().map(|(known, _)| *known).collect();
+            format!("{what}; there are {}", names.join(", "))
         })
     })
 }

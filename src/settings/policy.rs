@@ -43,7 +43,6 @@ impl Lists {
             thresholds: thresholds(&values.findings),
             disabled: values.findings.disabled.value.clone(),
             severities: values.findings.severity.value.clone(),
-            ..Policy::default()
         }
     }
 }

@@ -117,7 +117,7 @@ fn traces() -> Vec<Trace> {
         span_id: span_id(number, i),
         parent_id: i.checked_sub(1).map(|i| span_id(number, i)),
         name: "POST /v1/orders/{id}".into(),
-        kind: if i % 2 == 0 {
+        kind: if i.is_multiple_of(2) {
             Kind::Server
         } else {
             Kind::Client

@@ -177,7 +177,7 @@ impl Place<'_> {
     }
 
     fn by_rule(&self, rule: &Rule, key: &str, value: &Value, facts: &mut Facts) {
-        if rule.caller_only && self.side == Side::Inbound {
+        if rule.caller_only && self.side != Side::Outbound {
             return;
         }
         if rule.off {
