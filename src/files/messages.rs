@@ -171,7 +171,9 @@ fn message(bytes: &[u8], batch: &mut Batch<'_>, piece: &mut Piece) -> Result<(),
         }
         Err(error @ InflateError::Broken { .. }) => return Err(error.to_string()),
     };
-    if let [b'{' | b'[', ..] = bytes.trim_ascii_start() {
+    // No white space is passed: a protobuf message begins with what JSON takes for a line end, and
+    // the length behind it may look like a bracket.
+    if let [b'{' | b'[', ..] = &*bytes {
         return scan::message(bytes.into_owned(), batch, piece);
     }
     proto(&bytes, batch, piece)
