@@ -326,6 +326,12 @@ fn texts_tell_only_where_something_failed() {
     );
     assert_eq!(of(StatusCode::Error, "context deadline exceeded"), DEADLINE);
     assert_eq!(of(StatusCode::Unset, "context deadline exceeded"), FINE);
+    for real in [
+        "rpc error: code = Unknown desc = request timed out",
+        "invalid connection: read tcp: i/o timeout",
+    ] {
+        assert_eq!(of(StatusCode::Error, real), DEADLINE, "{real}");
+    }
     for decoy in [
         "bad value for --timeout",
         "invalid request timeout",
