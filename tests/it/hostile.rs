@@ -77,8 +77,11 @@ fn framed(message: &[u8]) -> Vec<u8> {
     [&length[..], message, &[0xff, 0x00], &packed].concat()
 }
 
+/// An entry and what it is given to begin from.
+type Seeds = (fn(&[u8]), &'static [&'static str]);
+
 /// What a file of each format that is no OTLP may hold, to begin from where no corpus is.
-const SEEDS: &[(fn(&[u8]), &[&str])] = &[
+const SEEDS: &[Seeds] = &[
     (
         entry::jaeger,
         &[

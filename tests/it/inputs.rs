@@ -141,7 +141,7 @@ fn messages_of_other_signals_are_told_and_logs_find_their_spans() {
         attributes: [("deadline.local_ms", Value::Int(3))].into_iter().collect(),
         ..SpanLog::default()
     };
-    let logs = logs_to_proto(&[log.clone()]).encode_to_vec();
+    let logs = logs_to_proto(std::slice::from_ref(&log)).encode_to_vec();
     let loaded = read(&framed(&[
         traces_to_proto(&spans).encode_to_vec(),
         logs.clone(),
@@ -306,7 +306,7 @@ fn folders_are_walked_in_order_and_hidden_files_left_out() {
         )]
     );
     // A damaged trace file is no file of another kind.
-    write("b/cut.json", &request(5, 5)[..80]);
+    write("b/cut.json", request(5, 5).get(..80).unwrap());
     let loaded = load_one(folder.path());
     assert_eq!(
         problems(&loaded),

@@ -389,7 +389,7 @@ fn two_traces_differ_by_what_their_ledgers_say() {
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()
     };
-    let changed = diff(before, &after[..8]);
+    let changed = diff(before, after.get(..8).unwrap());
     let change = sum(changed.iter().map(|row| &row["change_ms"]));
     assert!(
         (change - (elapsed(after) - elapsed(before))).abs() < 0.01,

@@ -1,5 +1,7 @@
 //! The filter of the list: in the address, in its box, in the API, and explained.
 
+use std::fmt::Write as _;
+
 use axum::http::StatusCode;
 use axum::http::header;
 use dwindle::model;
@@ -9,7 +11,11 @@ use dwindle::report::json;
 use super::Site;
 
 fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    let mut out = String::new();
+    for byte in text.bytes() {
+        write!(out, "%{byte:02X}").unwrap();
+    }
+    out
 }
 
 #[tokio::test]
@@ -127,7 +133,9 @@ async fn the_box_at_the_top_takes_ids_and_filters() {
     let answer = site.get(&format!("/traces?q={id}")).await;
     assert_eq!(moved(&answer), format!("/traces/{id}"));
     // In the filter's own box the beginning of an id is one, too.
-    let answer = site.get(&format!("/api/v1/requests?q={}", &id[..8])).await;
+    let answer = site
+        .get(&format!("/api/v1/requests?q={}", id.get(..8).unwrap()))
+        .await;
     assert!(answer.body.contains(&id) && answer.body.matches("\"revision\"").count() < 4);
 }
 
