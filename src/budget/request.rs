@@ -353,7 +353,15 @@ impl View<'_> {
                     Some(sent) => Some(sent.time),
                     None => observed.and_then(|far| far.told),
                 },
+                remaining_out_source: match &time.sent {
+                    Some(sent) => sent.source(How::Sent),
+                    None => observed.map_or_else(Source::default, |far| far.source.clone()),
+                },
                 timeout: time.timeout.as_ref().map(|timeout| timeout.time),
+                timeout_source: time
+                    .timeout
+                    .as_ref()
+                    .map_or_else(Source::default, |timeout| timeout.source(How::Observed)),
                 transit_out: far.map(|far| (far.start.min(time.end) - time.start).at_least_zero()),
                 transit_back: far
                     .filter(|far| far.end <= time.end)

@@ -351,9 +351,13 @@ pub struct Call {
     /// The budget that was passed on, by the caller's telemetry or else the callee's.
     #[serde(rename = "remaining_out_ms")]
     pub remaining_out: Option<Nanos>,
+    /// Where that was read: `sent` by the caller, `observed` by the callee.
+    pub remaining_out_source: Source,
     /// The timeout that the caller chose for this wait.
     #[serde(rename = "timeout_ms")]
     pub timeout: Option<Nanos>,
+    /// Where that was read.
+    pub timeout_source: Source,
     /// From the call's start to the callee's arrival.
     #[serde(rename = "transit_out_ms")]
     pub transit_out: Option<Nanos>,

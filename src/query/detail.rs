@@ -336,6 +336,14 @@ fn origin_of_call(request: &Request, hop: &Hop, call: &Call, row: &Row) -> Vec<S
         (None, None) => format!("No budget is known for {name}, which called at {at}."),
     };
     let mut out = vec![Sentence::default().plain(words)];
+    let sources = [
+        (&call.timeout_source, "The timeout was read"),
+        (&call.remaining_out_source, "What was passed on was read"),
+    ];
+    let told = sources
+        .into_iter()
+        .filter(|(source, _)| source.key.is_some());
+    out.extend(told.map(|(source, words)| read(Sentence::default().plain(words), source)));
     if row.left.is_some() {
         let owner = format!("{}'s", hop.service);
         out.extend(effective(request, hop, &owner).filter(|_| row.deadline == hop.deadline));

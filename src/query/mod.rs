@@ -20,6 +20,7 @@ pub mod requests;
 pub mod rules;
 pub mod samples;
 pub mod sheet;
+pub mod sources;
 pub mod sql;
 pub mod story;
 pub mod waterfall;

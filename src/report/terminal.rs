@@ -16,6 +16,7 @@ use super::glyphs::Glyph;
 use super::pen::{self, Ink, Pen};
 use crate::model::Request;
 use crate::query::number;
+use crate::query::sources;
 use crate::query::story::{self, Piece, Sentence};
 use crate::query::waterfall::waterfall;
 
@@ -28,6 +29,10 @@ pub fn request(request: &Request, look: Look) -> String {
     let second = story::second(request);
     if !second.is_empty() {
         sentence(&mut pen, &second, Ink::Plain);
+    }
+    let sources = sources::read(request);
+    if !sources.is_empty() {
+        pen.paragraph(&format!("Read from {}.", sources.join("; ")), 0, Ink::Dim);
     }
     for note in &request.notes {
         pen.paragraph(&format!("note: {note}."), 0, Ink::Yellow);

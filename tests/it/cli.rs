@@ -378,8 +378,9 @@ fn the_json_has_the_documented_keys() {
     assert_keys(
         &hop["calls"][0],
         "span_id to operation kind hop attempt attempts start_ms elapsed_ms remaining_out_ms \
-         timeout_ms transit_out_ms transit_back_ms verdict",
+         remaining_out_source timeout_ms timeout_source transit_out_ms transit_back_ms verdict",
     );
+    assert_keys(&hop["calls"][0]["timeout_source"], "how key span_id value");
     assert_keys(&request["path"][0], "hop part to start_ms end_ms");
     assert_keys(
         &request["ledger"][0],

@@ -295,6 +295,8 @@ table! {
     Call(_h, c) "call.elapsed" Time false "how long the caller was in it" c.elapsed;
     Call(_h, c) "call.remaining_out" Time true "the budget that was passed on" c.remaining_out;
     Call(_h, c) "call.timeout" Time true "the timeout that the caller chose" c.timeout;
+    Call(_h, c) "call.remaining_out_source.key" Text true "the attribute, header or text that it was read from" c.remaining_out_source.key.as_ref();
+    Call(_h, c) "call.timeout_source.key" Text true "the attribute, header or text that it was read from" c.timeout_source.key.as_ref();
     Call(_h, c) "call.transit_out" Time true "from its start to the callee's arrival" c.transit_out;
     Call(_h, c) "call.transit_back" Time true "from the callee's answer to its end" c.transit_back;
     Call(_h, c) "call.attempt" Count false "1 for the first" c.attempt;

@@ -43,6 +43,10 @@ table! {
     remaining_out_ms: Ms or null = call.remaining_out;
     /// The timeout that the caller chose for this wait.
     timeout_ms: Ms or null = call.timeout;
+    /// The attribute, header or text that the passed-on budget was read from.
+    remaining_out_source_key: Text or null = call.remaining_out_source.key.as_deref();
+    /// The attribute, header or text that the timeout was read from.
+    timeout_source_key: Text or null = call.timeout_source.key.as_deref();
     /// From the call's start to the callee's arrival.
     transit_out_ms: Ms or null = call.transit_out;
     /// From the callee's answer to the call's end; null if the call did not wait for it.
