@@ -92,7 +92,7 @@ impl std::fmt::Display for Note {
             ),
             Self::Unread(key, None) => write!(
                 f,
-                "{key} looks like a deadline and no rule reads it: if it is one, add a rule for it to the configuration"
+                "{key} looks like a deadline and no rule reads it: if it is one, add a rule to the configuration that says its unit"
             ),
             Self::MoreUnread(1) => f.write_str("1 more key looks like a deadline and is not read"),
             Self::MoreUnread(n) => write!(f, "{n} more keys look like deadlines and are not read"),

@@ -184,7 +184,7 @@ impl Place<'_> {
             if rule.field != Field::Nothing && *value != Value::Empty {
                 facts.unread.push(Unread {
                     key: key.into(),
-                    rule: Some(rule.id.clone()),
+                    rule: self.would_read(rule, key, value).then(|| rule.id.clone()),
                 });
             }
             return;
@@ -192,6 +192,16 @@ impl Place<'_> {
         if let Some(grammar) = rule.grammar {
             self.apply(rule, grammar, key, value, facts);
         }
+    }
+
+    /// Whether a rule that is off could read this: turning it on is no advice where the value does
+    /// not tell its unit.
+    fn would_read(&self, rule: &Rule, key: &str, value: &Value) -> bool {
+        let mut tried = Facts::default();
+        if let Some(grammar) = rule.grammar {
+            self.apply(rule, grammar, key, value, &mut tried);
+        }
+        tried.bad.is_empty()
     }
 
     /// Whether the span has what else the rule needs.

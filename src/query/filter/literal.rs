@@ -83,10 +83,15 @@ pub(super) fn read(
         Kind::Id => id(text).map_err(fault),
         Kind::Time => time(field, text, token),
         Kind::Share => percent(text).map(Literal::Share).ok_or_else(|| {
-            let help = text
-                .parse::<f64>()
-                .is_ok()
-                .then(|| format!("write `{text}%`"));
+            // JSON has shares from 0 to 1: who writes 0.5 there hardly means half a per cent.
+            let help = text.parse::<f64>().ok().map(|number| {
+                let meant = if number.abs() < 1.0 {
+                    number * 100.0
+                } else {
+                    number
+                };
+                format!("write `{meant}%`")
+            });
             fault(format!(
                 "`{}` is compared with a percentage such as 90%",
                 field.name

@@ -177,8 +177,8 @@ fn keys_that_are_off_are_named_once() {
         c a edge C 10..90
         b c be S 20..80 http.request.header.x-request-timeout=29 app.budget_ms=5";
     let has = "
-        edge: http.request.header.x-request-timeout may tell a deadline and is not read: turn on its rule (enable_rules = [\"hdr.x-request-timeout\"] below [analysis]), or add one that says its unit
-        edge: app.budget_ms looks like a deadline and no rule reads it: if it is one, add a rule for it to the configuration
+        edge: http.request.header.x-request-timeout looks like a deadline and no rule reads it: if it is one, add a rule to the configuration that says its unit
+        edge: app.budget_ms looks like a deadline and no rule reads it: if it is one, add a rule to the configuration that says its unit
         edge: no_budget of none";
     check(
         spans,
