@@ -1,27 +1,8 @@
 //! What the Go and Python SDKs print.
 
-use dwindle::files::{Loaded, load_bytes};
-use dwindle::model::{Kind, Span, StatusCode, Value};
-use dwindle::otlp::Limits;
+use dwindle::model::{Kind, StatusCode, Value};
 
-fn read(text: &str) -> Loaded {
-    load_bytes("f", text.as_bytes(), &Limits::default())
-}
-
-fn spans(text: &str) -> Vec<Span> {
-    let loaded = read(text);
-    assert_eq!(loaded.problems, [], "{text}");
-    loaded
-        .traces
-        .into_iter()
-        .flat_map(|trace| trace.spans)
-        .collect()
-}
-
-fn one(text: &str) -> Span {
-    let [span] = <[Span; 1]>::try_from(spans(text)).unwrap();
-    span
-}
+use crate::support::{one, read, spans};
 
 const GO: &str = r#"{
     "Name": "GET /orders",

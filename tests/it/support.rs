@@ -3,6 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use dwindle::files::{Loaded, load_bytes};
+use dwindle::model::Span;
+use dwindle::otlp::Limits;
+
 /// The root of the repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -72,4 +76,26 @@ impl Random {
             .wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) % end as u64) as usize
     }
+}
+
+/// What a file with this text holds.
+pub(crate) fn read(text: &str) -> Loaded {
+    load_bytes("f", text.as_bytes(), &Limits::default())
+}
+
+/// The spans of a text without faults.
+pub(crate) fn spans(text: &str) -> Vec<Span> {
+    let loaded = read(text);
+    assert_eq!(loaded.problems, [], "{text}");
+    loaded
+        .traces
+        .into_iter()
+        .flat_map(|trace| trace.spans)
+        .collect()
+}
+
+/// The one span of a text without faults.
+pub(crate) fn one(text: &str) -> Span {
+    let [span] = <[Span; 1]>::try_from(spans(text)).unwrap();
+    span
 }

@@ -1,28 +1,8 @@
 //! Zipkin's JSON of both versions: every shape of file, every field, and what may be missing.
 
-use dwindle::files::{Loaded, load_bytes};
 use dwindle::model::{Kind, Span, StatusCode, Value};
-use dwindle::otlp::Limits;
 
-fn read(text: &str) -> Loaded {
-    load_bytes("f", text.as_bytes(), &Limits::default())
-}
-
-/// The spans of a text without faults.
-fn spans(text: &str) -> Vec<Span> {
-    let loaded = read(text);
-    assert_eq!(loaded.problems, [], "{text}");
-    loaded
-        .traces
-        .into_iter()
-        .flat_map(|trace| trace.spans)
-        .collect()
-}
-
-fn one(text: &str) -> Span {
-    let [span] = <[Span; 1]>::try_from(spans(text)).unwrap();
-    span
-}
+use crate::support::{one, read, spans};
 
 fn text<'s>(span: &'s Span, key: &str) -> Option<&'s str> {
     span.attributes.text(key)
