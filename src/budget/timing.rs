@@ -3,13 +3,13 @@
 
 use crate::model::{How, Kind, Nanos, Source, SpanId};
 
+use super::TOLERANCE;
 use super::clocks::Clocks;
 use super::conventions::{Field, Reading};
 use super::hops::{AttemptId, CallId, HopId, Hops};
 use super::policy::Policy;
 use super::told::{self, Bounds, Given, Told};
 use super::tree::{Forest, NodeId};
-use super::{TOLERANCE, tolerance};
 
 /// How long a hop may fail after a call of its own failed, and still have failed because of it.
 pub(super) const BECAUSE_OF: Nanos = Nanos::from_millis(10);
@@ -463,14 +463,15 @@ impl Timing {
                 let within = &forest.nodes[node];
                 let fits = |attempt: &AttemptId| {
                     let time = &self.calls[*attempt];
+                    let took = time.end - time.start;
                     let known = match reading.field {
                         Field::RemainingOut => &time.sent,
                         _ => &time.timeout,
                     };
                     known.is_none()
                         && (single || hops.attempts[*attempt].evidence.failed())
-                        && time.end - time.start + tolerance(reading.time) >= reading.time
-                        && !told::outlasts(time.end - time.start, reading.time)
+                        && told::reaches(took, reading.time)
+                        && !told::outlasts(took, reading.time)
                         && time.start + OUTLIVES >= within.start + offset
                         && time.end <= within.end + offset + OUTLIVES
                 };

@@ -215,7 +215,12 @@ fn fits(forest: &Forest<'_>, node: NodeId, reading: &Reading, answered: bool) ->
 /// early.
 fn is_own(forest: &Forest<'_>, node: NodeId, reading: &Reading) -> bool {
     let took = forest.nodes[node].end - forest.nodes[node].start;
-    reading.trust != Trust::Message || took + tolerance(reading.time) >= reading.time
+    reading.trust != Trust::Message || reaches(took, reading.time)
+}
+
+/// True if something went on for long enough that a timer can have fired.
+pub(super) fn reaches(took: Nanos, timer: Nanos) -> bool {
+    took + tolerance(timer) >= timer
 }
 
 /// True if something went on for so long after a timer fired that the timer did not end it: the
