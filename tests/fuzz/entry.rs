@@ -3,6 +3,8 @@
 //! Nothing may panic; nothing may be lost without a count; what was read can be written and read
 //! again; and what is kept is bounded by what came in.
 
+use std::sync::LazyLock;
+
 use dwindle::budget::{Policy, Typical, analyse};
 use dwindle::files::{Loaded, load_bytes};
 use dwindle::model::{Attributes, Event, Kind, Span, SpanId, Text, Trace, TraceId, Value};
@@ -11,6 +13,7 @@ use dwindle::otlp::{
     metrics_count_from_proto, traces_from_json, traces_from_proto, traces_to_json, traces_to_proto,
 };
 use dwindle::query::filter::Filter;
+use dwindle::store::parquet::SpanWriter;
 use prost::Message;
 
 /// OTLP/JSON, any signal.
@@ -84,6 +87,53 @@ pub fn archive(bytes: &[u8]) {
     // Cut anywhere it is still an archive.
     load(&file[..512 + bytes.len() / 2]);
 }
+
+/// Parquet: the bytes as a file, behind the magic that makes one of them, and as changes to a file
+/// that Dwindle wrote. A changed file gives what was written, or nothing and a reason.
+pub fn parquet(bytes: &[u8]) {
+    load(&[b"PAR1", bytes, b"PAR1"].concat());
+    if let Some((length, rest)) = bytes.split_first_chunk::<2>() {
+        // A footer of the length that the file says.
+        let length = u32::from(u16::from_le_bytes(*length)).min(rest.len() as u32);
+        load(&[b"PAR1", rest, &length.to_le_bytes(), b"PAR1"].concat());
+    }
+    let (trace, whole) = &*WRITTEN;
+    let mut changed = whole.clone();
+    for change in bytes.chunks_exact(3) {
+        let place = usize::from(u16::from_le_bytes([change[0], change[1]])) % changed.len();
+        changed[place] ^= change[2];
+    }
+    if bytes.len() % 3 == 1 {
+        changed.truncate(usize::from(bytes[bytes.len() - 1]) * changed.len() / 256);
+    }
+    let loaded = load(&changed);
+    if loaded.spans > 0 {
+        assert_eq!(&loaded.traces, std::slice::from_ref(trace));
+        assert!(&changed == whole, "a change that nothing noticed");
+    }
+}
+
+/// A trace, and the file that Dwindle writes of it.
+static WRITTEN: LazyLock<(Trace, Vec<u8>)> = LazyLock::new(|| {
+    let span = Span {
+        trace_id: TraceId([7; 16]),
+        span_id: SpanId([7; 8]),
+        name: "root".into(),
+        attributes: [("deadline.timeout", Value::Int(100))]
+            .into_iter()
+            .collect(),
+        ..Span::default()
+    };
+    let trace = Trace {
+        id: span.trace_id,
+        spans: vec![span],
+        logs: Vec::new(),
+    };
+    let mut writer = SpanWriter::new(Vec::new()).expect("memory takes all");
+    writer.add(&trace, None).expect("memory takes all");
+    let file = writer.finish().expect("memory takes all");
+    (trace, file)
+});
 
 /// Jaeger's spans in the document that they come in.
 pub fn jaeger(bytes: &[u8]) {

@@ -104,6 +104,10 @@ const SEEDS: &[Seeds] = &[
         ],
     ),
     (
+        entry::parquet,
+        &["\0\0\0", "\u{1}\0\u{1}", "\u{7f}\u{7f}\u{2}tail"],
+    ),
+    (
         entry::value,
         &[
             "250",
