@@ -24,7 +24,7 @@ pub use batch::{Accepted, Batch};
 
 use crate::budget::{Policy, Typical};
 use crate::model::Nanos;
-use crate::store::Memory;
+use crate::store::Store;
 use crate::telemetry::Telemetry;
 
 /// A monotonic clock: nanoseconds since any fixed instant.
@@ -64,7 +64,7 @@ struct Shared {
     /// The threads go home, whatever is left.
     stopped: AtomicBool,
     config: Config,
-    memory: Arc<Memory>,
+    store: Arc<Store>,
     telemetry: Arc<Telemetry>,
     policy: Policy,
     typical: Typical,
@@ -76,7 +76,7 @@ impl Ingest {
     pub fn start(
         config: Config,
         policy: Policy,
-        memory: Arc<Memory>,
+        store: Arc<Store>,
         telemetry: Arc<Telemetry>,
         clock: Clock,
         threads: usize,
@@ -87,7 +87,7 @@ impl Ingest {
             closing: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             config,
-            memory,
+            store,
             telemetry,
             policy,
             typical: Typical::default(),
@@ -117,7 +117,7 @@ impl Ingest {
         // THE DURABLE LOG goes here: append the batch, wait for the group commit, and only then
         // let it into the assembly; a replay after a crash enters below this line.
         if spans > 0 {
-            shared.memory.clear_samples();
+            shared.store.clear_samples();
         }
         let mut assembly = shared.lock();
         let telemetry = &shared.telemetry;
@@ -135,7 +135,7 @@ impl Ingest {
         }
         let now = (shared.clock)();
         let known = |id| {
-            let stored = shared.memory.get(id)?;
+            let stored = shared.store.memory().get(id)?;
             (!stored.sample).then_some(stored.trace)
         };
         let rejected = batch.rejected();
@@ -180,9 +180,9 @@ impl Ingest {
         }
     }
 
-    /// The table that it fills.
-    pub fn memory(&self) -> &Arc<Memory> {
-        &self.shared.memory
+    /// The store that it fills.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.shared.store
     }
 
     /// The counters that it keeps.

@@ -71,7 +71,8 @@ pub(super) fn run(shared: &Shared) {
 
 fn work(shared: &Shared, sealed: Sealed) -> Outcome {
     let former = shared
-        .memory
+        .store
+        .memory()
         .get(sealed.trace.id)
         .filter(|stored| !stored.sample);
     if former.is_none() && sealed.trace.spans.is_empty() {
@@ -121,13 +122,18 @@ fn put(
         trace: Arc::new(trace),
         analysis: Arc::new(analysis),
         sample: false,
+        log_from: u64::MAX,
     };
     let put = match former {
-        Some(_) => shared.memory.put_revision(stored),
-        None => Some(shared.memory.put(stored)),
+        Some(_) => shared.store.put_revision(stored),
+        None => Some(shared.store.put(stored)),
     };
-    telemetry.requests_held.set(shared.memory.len() as i64);
-    telemetry.bytes_held.set(shared.memory.bytes() as i64);
+    telemetry
+        .requests_held
+        .set(shared.store.memory().len() as i64);
+    telemetry
+        .bytes_held
+        .set(shared.store.memory().bytes() as i64);
     let took = ((shared.clock)() - started).at_least_zero();
     telemetry.analysis_nanos.inc_by(took.0 as u64);
     Ok(put)

@@ -302,6 +302,7 @@ mod tests {
                 requests: vec![request],
             }),
             sample: false,
+            log_from: u64::MAX,
         });
     }
 

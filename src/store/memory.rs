@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use super::chunk::Chunk;
+use super::count::{Load, Outcomes};
 use super::size;
 use crate::model::{Analysis, SpanId, Trace, TraceId, UnixNanos};
 
@@ -16,6 +18,9 @@ pub struct Stored {
     pub analysis: Arc<Analysis>,
     /// It shows what Dwindle does; nobody sent it.
     pub sample: bool,
+    /// The sequence number of the first record of the durable log that any of its spans came
+    /// from which are in no part yet; `u64::MAX` if there is none.
+    pub log_from: u64,
 }
 
 /// What a put pushed out.
@@ -44,19 +49,39 @@ struct Table {
     arrivals: BTreeMap<u64, TraceId>,
     /// Every request by start, the order in which people look at them.
     by_start: BTreeSet<(UnixNanos, TraceId, SpanId, usize)>,
+    /// The traces in the order of their last put; samples stand in a chunk of their own.
+    chunks: BTreeMap<u64, Arc<Chunk>>,
+    /// How many traces need the log from where on.
+    log_from: BTreeMap<u64, usize>,
     next_arrival: u64,
+    next_put: u64,
     bytes: usize,
+    spans: usize,
+    outcomes: Outcomes,
     /// Sum of the entries' `weight`.
     weight: usize,
 }
 
+/// The chunk of the samples.
+const SAMPLES: u64 = u64::MAX;
+
 #[derive(Debug)]
 struct Entry {
-    stored: Stored,
+    chunk: u64,
+    slot: usize,
     arrival: u64,
     bytes: usize,
     /// Its requests; a trace without any still takes one place.
     weight: usize,
+}
+
+/// Everything in the table at one instant.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Fresh {
+    pub(super) chunks: Vec<Arc<Chunk>>,
+    pub(super) samples: Option<Arc<Chunk>>,
+    pub(super) traces: usize,
+    pub(super) outcomes: Outcomes,
 }
 
 impl Memory {
@@ -87,53 +112,40 @@ impl Memory {
         self.put_if(stored, true)
     }
 
-    fn put_if(&self, stored: Stored, must_be_there: bool) -> Option<Put> {
+    fn put_if(&self, mut stored: Stored, must_be_there: bool) -> Option<Put> {
         let id = stored.analysis.trace_id;
-        let bytes = size::of_trace(&stored.trace)
-            + stored
-                .analysis
-                .requests
-                .iter()
-                .map(size::of_request)
-                .sum::<usize>();
+        let requests = stored.analysis.requests.iter();
+        let results: usize = requests.map(size::of_request).sum();
+        let bytes = size::of_trace(&stored.trace) + results;
         let mut table = self.write();
         if must_be_there && !table.traces.contains_key(&id) {
             return None;
         }
-        let replaced = table.remove(id);
-        let arrival = replaced.as_ref().map_or(table.next_arrival, |e| e.arrival);
-        table.next_arrival += u64::from(replaced.is_none());
-        let weight = stored.analysis.requests.len().max(1);
-        table.insert(
-            id,
-            Entry {
-                stored,
-                arrival,
-                bytes,
-                weight,
-            },
-        );
+        let removed = table.remove(id);
+        let arrival = removed
+            .as_ref()
+            .map_or(table.next_arrival, |(e, _)| e.arrival);
+        table.next_arrival += u64::from(removed.is_none());
+        let replaced = removed.map(|(_, replaced)| replaced);
+        if let Some(replaced) = replaced.as_ref().filter(|_| !stored.sample) {
+            stored.log_from = stored.log_from.min(replaced.log_from);
+        }
+        table.insert(id, stored, arrival, bytes);
         let mut expired = Vec::new();
         while table.weight > self.max_requests || table.bytes > self.max_bytes {
             let oldest = table.arrivals.values().find(|old| **old != id).copied();
-            let Some(entry) = oldest.and_then(|old| table.remove(old)) else {
+            let Some((_, stored)) = oldest.and_then(|old| table.remove(old)) else {
                 break;
             };
-            expired.push(entry.stored);
+            expired.push(stored);
         }
-        self.recount_samples(&table, replaced.as_ref(), &expired, id);
-        Some(Put {
-            replaced: replaced.map(|entry| entry.stored),
-            expired,
-        })
+        self.recount_samples(&table);
+        Some(Put { replaced, expired })
     }
 
     /// A trace by its id.
     pub fn get(&self, id: TraceId) -> Option<Stored> {
-        self.read()
-            .traces
-            .get(&id)
-            .map(|entry| entry.stored.clone())
+        self.read().get(id).cloned()
     }
 
     /// The traces whose id begins with these hex digits of any case, in order; none if `hex` is
@@ -142,11 +154,8 @@ impl Memory {
         let Some((low, high)) = prefix_range(hex) else {
             return Vec::new();
         };
-        self.read()
-            .traces
-            .range(low..=high)
-            .map(|(id, _)| *id)
-            .collect()
+        let table = self.read();
+        table.traces.range(low..=high).map(|(id, _)| *id).collect()
     }
 
     /// Takes every sample out.
@@ -155,16 +164,16 @@ impl Memory {
             return;
         }
         let mut table = self.write();
-        let samples: Vec<TraceId> = table
-            .traces
+        let samples = table.chunks.get(&SAMPLES);
+        let samples: Vec<TraceId> = samples
             .iter()
-            .filter(|(_, entry)| entry.stored.sample)
-            .map(|(id, _)| *id)
+            .flat_map(|chunk| chunk.each())
+            .map(|stored| stored.analysis.trace_id)
             .collect();
         for id in samples {
             table.remove(id);
         }
-        self.samples.store(0, Ordering::Release);
+        self.recount_samples(&table);
     }
 
     /// Whether there are samples; cheap.
@@ -176,12 +185,10 @@ impl Memory {
     /// starts the greater trace id, then the greater request id.
     pub fn requests(&self) -> Vec<(Arc<Analysis>, usize, bool)> {
         let table = self.read();
-        table
-            .by_start
-            .iter()
-            .rev()
+        let by_start = table.by_start.iter().rev();
+        by_start
             .filter_map(|(_, id, _, index)| {
-                let stored = &table.traces.get(id)?.stored;
+                let stored = table.get(*id)?;
                 Some((Arc::clone(&stored.analysis), *index, stored.sample))
             })
             .collect()
@@ -207,21 +214,48 @@ impl Memory {
         self.max_requests
     }
 
-    fn recount_samples(
-        &self,
-        table: &Table,
-        replaced: Option<&Entry>,
-        expired: &[Stored],
-        put: TraceId,
-    ) {
-        let is_sample = |entry: &Entry| usize::from(entry.stored.sample);
-        let gone =
-            replaced.map_or(0, is_sample) + expired.iter().filter(|stored| stored.sample).count();
-        let come = table.traces.get(&put).map_or(0, is_sample);
-        // Writers hold the table's lock, so this read and write belong together.
-        let before = self.samples.load(Ordering::Acquire);
-        self.samples
-            .store((before + come).saturating_sub(gone), Ordering::Release);
+    /// How much there is, samples included.
+    pub(super) fn load(&self) -> Load {
+        let table = self.read();
+        Load {
+            traces: table.traces.len(),
+            requests: table.by_start.len(),
+            spans: table.spans,
+            bytes: table.bytes,
+        }
+    }
+
+    /// The least `log_from`; `None` when nothing here came from the log.
+    pub(super) fn oldest_log(&self) -> Option<u64> {
+        let table = self.read();
+        let least = table.log_from.first_key_value();
+        least.map(|(from, _)| *from).filter(|from| *from < u64::MAX)
+    }
+
+    /// All of it at this instant.
+    pub(super) fn fresh(&self) -> Fresh {
+        let table = self.read();
+        let samples = table.chunks.get(&SAMPLES).map(Arc::clone);
+        let sampled = samples.iter().flat_map(|chunk| chunk.each());
+        let mut outcomes = table.outcomes;
+        let mut traces = table.traces.len();
+        for sample in sampled {
+            outcomes.subtract(&Outcomes::of(&sample.analysis));
+            traces -= 1;
+        }
+        let chunks = table.chunks.range(..SAMPLES);
+        Fresh {
+            chunks: chunks.map(|(_, chunk)| Arc::clone(chunk)).collect(),
+            samples,
+            traces,
+            outcomes,
+        }
+    }
+
+    fn recount_samples(&self, table: &Table) {
+        let samples = table.chunks.get(&SAMPLES);
+        let count = samples.map_or(0, |chunk| chunk.each().count());
+        self.samples.store(count, Ordering::Release);
     }
 
     // A panic while the lock was held leaves at worst a miscounted size; serving on is better.
@@ -235,32 +269,71 @@ impl Memory {
 }
 
 impl Table {
-    fn insert(&mut self, id: TraceId, entry: Entry) {
-        for (index, request) in entry.stored.analysis.requests.iter().enumerate() {
+    fn get(&self, id: TraceId) -> Option<&Stored> {
+        let entry = self.traces.get(&id)?;
+        self.chunks.get(&entry.chunk)?.get(entry.slot)
+    }
+
+    fn insert(&mut self, id: TraceId, stored: Stored, arrival: u64, bytes: usize) {
+        for (index, request) in stored.analysis.requests.iter().enumerate() {
             self.by_start
                 .insert((request.start, id, request.request, index));
         }
-        self.arrivals.insert(entry.arrival, id);
-        self.bytes += entry.bytes;
-        self.weight += entry.weight;
+        self.arrivals.insert(arrival, id);
+        *self.log_from.entry(stored.log_from).or_default() += 1;
+        let weight = stored.analysis.requests.len().max(1);
+        self.bytes += bytes;
+        self.weight += weight;
+        self.spans += stored.trace.spans.len();
+        self.outcomes.merge(&Outcomes::of(&stored.analysis));
+        let put = self.next_put;
+        self.next_put += 1;
+        let chunk = if stored.sample {
+            SAMPLES
+        } else {
+            let last = self.chunks.range(..SAMPLES).next_back();
+            let open = last.filter(|(_, chunk)| !chunk.is_full());
+            open.map_or(put, |(number, _)| *number)
+        };
+        let slot = self.chunks.entry(chunk).or_default().push(stored);
+        let entry = Entry {
+            chunk,
+            slot,
+            arrival,
+            bytes,
+            weight,
+        };
         self.traces.insert(id, entry);
     }
 
-    fn remove(&mut self, id: TraceId) -> Option<Entry> {
+    fn remove(&mut self, id: TraceId) -> Option<(Entry, Stored)> {
         let entry = self.traces.remove(&id)?;
-        for (index, request) in entry.stored.analysis.requests.iter().enumerate() {
+        let chunk = self.chunks.get_mut(&entry.chunk)?;
+        let stored = chunk.remove(entry.slot)?;
+        if chunk.is_empty() {
+            self.chunks.remove(&entry.chunk);
+        }
+        for (index, request) in stored.analysis.requests.iter().enumerate() {
             self.by_start
                 .remove(&(request.start, id, request.request, index));
         }
         self.arrivals.remove(&entry.arrival);
+        if let Some(count) = self.log_from.get_mut(&stored.log_from) {
+            *count -= 1;
+            if *count == 0 {
+                self.log_from.remove(&stored.log_from);
+            }
+        }
         self.bytes -= entry.bytes;
         self.weight -= entry.weight;
-        Some(entry)
+        self.spans -= stored.trace.spans.len();
+        self.outcomes.subtract(&Outcomes::of(&stored.analysis));
+        Some((entry, stored))
     }
 }
 
 /// The least and the greatest id that begin with these hex digits.
-fn prefix_range(hex: &str) -> Option<(TraceId, TraceId)> {
+pub(super) fn prefix_range(hex: &str) -> Option<(TraceId, TraceId)> {
     let digits = hex.as_bytes();
     if digits.len() > 2 * TraceId::BYTES || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;

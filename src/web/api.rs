@@ -26,7 +26,7 @@ pub(super) async fn requests(
         Ok(asked) => asked.query,
         Err(refused) => return error::json(&refused.into()),
     };
-    let page = requests::page(&state.memory, &query);
+    let page = requests::page(state.store.memory(), &query);
     let rows: Vec<String> = page
         .rows
         .iter()
@@ -55,7 +55,7 @@ pub(super) async fn trace(
 
 fn found(state: &super::State, trace_id: &str) -> Result<String, Problem> {
     let id = read_id(trace_id)?;
-    let stored = state.memory.get(id).ok_or_else(|| gone(trace_id))?;
+    let stored = state.store.memory().get(id).ok_or_else(|| gone(trace_id))?;
     let requests: Vec<String> = stored.analysis.requests.iter().map(json::one).collect();
     Ok(format!("[{}]", requests.join(",")))
 }

@@ -194,7 +194,7 @@ fn query(params: &Params, rows: usize) -> Result<Query, Problem> {
 
 fn build(state: &super::State, asked: &Asked) -> RequestsPage {
     let query = &asked.query;
-    let page = requests::page(&state.memory, query);
+    let page = requests::page(state.store.memory(), query);
     let day = page
         .rows
         .first()
@@ -273,7 +273,7 @@ fn frame(state: &super::State, asked: &Asked) -> RequestsPage {
                 current: sort == query.sort,
             })
             .into(),
-        samples: state.memory.has_samples(),
+        samples: state.store.memory().has_samples(),
         heading: String::new(),
         showing: String::new(),
         rows: Vec::new(),

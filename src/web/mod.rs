@@ -20,14 +20,14 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
 
-use crate::store::Memory;
+use crate::store::Store;
 use crate::telemetry::{self, Telemetry};
 
 /// What the pages are made from.
 #[derive(Debug, Clone)]
 pub struct State {
     /// The requests.
-    pub memory: Arc<Memory>,
+    pub store: Arc<Store>,
     /// The server's counters.
     pub telemetry: Arc<Telemetry>,
     /// Where OTLP/gRPC listens, as `host:port`; pages say so to who has sent nothing yet.

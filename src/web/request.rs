@@ -35,7 +35,7 @@ struct PlaceView {
 }
 
 fn place(state: &super::State, request: &Request) -> Option<PlaceView> {
-    let place = requests::place(&state.memory, request)?;
+    let place = requests::place(state.store.memory(), request)?;
     let link = |(trace, request)| link_to(trace, request);
     Some(PlaceView {
         words: format!(
@@ -80,7 +80,7 @@ fn build(
             None => None,
         },
     };
-    let stored = state.memory.get(id).ok_or_else(|| gone(trace_id))?;
+    let stored = state.store.memory().get(id).ok_or_else(|| gone(trace_id))?;
     let found = stored
         .analysis
         .requests

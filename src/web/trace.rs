@@ -50,7 +50,7 @@ pub(super) async fn page(
 
 fn worst_of(state: &super::State, trace_id: &str) -> Result<String, Problem> {
     let id = read_id(trace_id)?;
-    let stored = state.memory.get(id).ok_or_else(|| gone(trace_id))?;
+    let stored = state.store.memory().get(id).ok_or_else(|| gone(trace_id))?;
     let request = worst(&stored.analysis.requests).ok_or_else(|| gone(trace_id))?;
     Ok(link_to(id, request.request))
 }
@@ -96,7 +96,7 @@ pub(super) async fn find(
             "a trace id or its first 4 or more hex digits",
         ));
     }
-    let found = state.memory.find_prefix(wanted);
+    let found = state.store.memory().find_prefix(wanted);
     match found.as_slice() {
         [] => error::page(&gone(wanted)),
         [one] => Redirect::to(&format!("/traces/{one}")).into_response(),
@@ -115,7 +115,7 @@ pub(super) async fn find(
 }
 
 fn line(state: &super::State, id: TraceId) -> Option<Match> {
-    let stored = state.memory.get(id)?;
+    let stored = state.store.memory().get(id)?;
     let request = worst(&stored.analysis.requests)?;
     Some(Match {
         href: link_to(id, request.request),

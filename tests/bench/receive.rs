@@ -23,7 +23,7 @@ use dwindle::model::{
 };
 use dwindle::otlp::{Limits, traces_to_proto};
 use dwindle::receive::{Config, Connections, Receiver, serve};
-use dwindle::store::Memory;
+use dwindle::store::Store;
 use dwindle::telemetry::{Telemetry, clock};
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, trace_service_client::TraceServiceClient,
@@ -95,7 +95,7 @@ fn run(
     let ingest = Ingest::start(
         config,
         Policy::default(),
-        Arc::new(Memory::new(20_000)),
+        Arc::new(Store::in_memory(20_000, usize::MAX)),
         Arc::new(Telemetry::new()),
         || Nanos(clock::monotonic_nanos()),
         2,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use dwindle::budget::Policy;
 use dwindle::ingest::{Account, Assembly, Batch, Config, Ingest, Load, Pushed, Why};
 use dwindle::model::{Nanos, Note, Span, SpanLog, Trace, TraceId};
-use dwindle::store::Memory;
+use dwindle::store::Store;
 use dwindle::telemetry::Telemetry;
 use proptest::prelude::*;
 
@@ -345,11 +345,11 @@ fn batch(spans: Vec<Span>) -> Batch {
 macro_rules! ingest {
     ($now:ident, $ingest:ident, $config:expr, $requests:expr) => {
         static $now: AtomicI64 = AtomicI64::new(0);
-        let memory = Arc::new(Memory::new($requests));
+        let store = Arc::new(Store::in_memory($requests, usize::MAX));
         let clock = || ms($now.load(Ordering::SeqCst));
         let telemetry = Arc::new(Telemetry::new());
         let $ingest =
-            Ingest::start($config, Policy::default(), memory, telemetry, clock, 2).unwrap();
+            Ingest::start($config, Policy::default(), store, telemetry, clock, 2).unwrap();
     };
 }
 
@@ -367,7 +367,8 @@ fn a_late_span_revises_the_verdict() {
     ingest!(NOW, ingest, Config::default(), 100);
     ingest.offer(batch(vec![span(1, 1, None)])).unwrap();
     NOW.store(2_000, Ordering::SeqCst);
-    let memory = Arc::clone(ingest.memory());
+    let store = Arc::clone(ingest.store());
+    let memory = store.memory();
     eventually("the first verdict", || memory.get(trace_id(1)).is_some());
     let revision = || memory.get(trace_id(1)).unwrap().analysis.requests[0].revision;
     assert_eq!(revision(), 1);
@@ -393,7 +394,8 @@ fn an_arriving_parent_absorbs_the_requests_below_it() {
     let orphans = vec![span(1, 2, Some(1)), span(1, 3, Some(1))];
     ingest.offer(batch(orphans)).unwrap();
     NOW.store(10_000, Ordering::SeqCst);
-    let memory = Arc::clone(ingest.memory());
+    let store = Arc::clone(ingest.store());
+    let memory = store.memory();
     eventually("two orphans", || memory.len() == 2);
     ingest.offer(batch(vec![span(1, 1, None)])).unwrap();
     NOW.store(12_000, Ordering::SeqCst);
@@ -416,7 +418,8 @@ fn a_capped_trace_says_so_in_every_revision() {
     assert_eq!(accepted.rejected_spans, 1);
     assert!(accepted.message.unwrap().contains("more than 2 spans"));
     NOW.store(2_000, Ordering::SeqCst);
-    let memory = Arc::clone(ingest.memory());
+    let store = Arc::clone(ingest.store());
+    let memory = store.memory();
     let notes = || {
         let stored = memory.get(trace_id(1))?;
         Some(stored.analysis.requests[0].notes.clone())
@@ -444,7 +447,7 @@ fn the_oldest_requests_make_room_and_are_counted_as_expired() {
         NOW.fetch_add(2_000, Ordering::SeqCst);
         eventually("stored", || ingest.account().open == 0);
     }
-    let memory = ingest.memory();
+    let memory = ingest.store().memory();
     assert_eq!(memory.len(), 3);
     assert!(memory.get(trace_id(1)).is_none());
     assert!(memory.get(trace_id(2)).is_some());
@@ -520,7 +523,8 @@ fn a_log_record_joins_its_trace_before_and_after_the_verdict() {
     NOW.store(30_000, Ordering::SeqCst);
     ingest.offer(batch(vec![span(1, 1, None)])).unwrap();
     NOW.store(32_000, Ordering::SeqCst);
-    let memory = Arc::clone(ingest.memory());
+    let store = Arc::clone(ingest.store());
+    let memory = store.memory();
     let held = || memory.get(trace_id(1)).map_or(0, |s| s.trace.logs.len());
     eventually("the verdict with its log record", || held() == 1);
     ingest.offer(logs(vec![log(1, 1)])).unwrap();
@@ -543,10 +547,10 @@ fn the_account_is_right_at_every_instant_while_many_threads_offer() {
         max_trace_spans: 40,
         ..Config::default()
     };
-    let memory = Arc::new(Memory::new(50));
+    let store = Arc::new(Store::in_memory(50, usize::MAX));
     let clock = || Nanos(dwindle::telemetry::clock::monotonic_nanos());
     let telemetry = Arc::new(Telemetry::new());
-    let ingest = Ingest::start(config, Policy::default(), memory, telemetry, clock, 2).unwrap();
+    let ingest = Ingest::start(config, Policy::default(), store, telemetry, clock, 2).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..4u64 {
             let ingest = &ingest;

@@ -12,7 +12,7 @@ use dwindle::ingest::{Config as Assembly, Ingest};
 use dwindle::model::Nanos;
 use dwindle::otlp::{Limits, traces_to_json, traces_to_proto};
 use dwindle::receive::{Config, Connections, Receiver, serve};
-use dwindle::store::Memory;
+use dwindle::store::Store;
 use dwindle::telemetry::Telemetry;
 use http_body_util::BodyExt as _;
 use opentelemetry_proto::tonic::collector::logs::v1::{
@@ -51,10 +51,10 @@ fn receiver_of(spans: usize, change: impl FnOnce(&mut Config)) -> (Arc<Receiver>
         max_spans: spans,
         ..Assembly::default()
     };
-    let memory = Arc::new(Memory::new(100));
+    let store = Arc::new(Store::in_memory(100, usize::MAX));
     let telemetry = Arc::new(Telemetry::new());
     let clock = || Nanos::ZERO;
-    let ingest = Ingest::start(assembly, Policy::default(), memory, telemetry, clock, 1).unwrap();
+    let ingest = Ingest::start(assembly, Policy::default(), store, telemetry, clock, 1).unwrap();
     let ingest = Arc::new(ingest);
     let mut config = Config {
         limits: Limits {

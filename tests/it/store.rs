@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use dwindle::budget::{Policy, Typical, analyse};
+use dwindle::model::Outcome;
 use dwindle::model::{Trace, UnixNanos};
-use dwindle::store::{Memory, Stored};
+use dwindle::store::tables::Table;
+use dwindle::store::{Memory, Snapshot, Store, Stored, Window};
 
 use crate::spans::{START, span, trace_id};
 
@@ -26,6 +28,7 @@ fn stored(trace: u64, roots: u64, start: u64) -> Stored {
         trace: Arc::new(trace),
         analysis: Arc::new(analysis),
         sample: false,
+        log_from: u64::MAX,
     }
 }
 
@@ -143,4 +146,87 @@ fn samples_are_marked_and_go_together() {
     memory.put(stored(4, 1, 0));
     assert!(!memory.has_samples());
     assert!(memory.get(trace_id(4)).is_some_and(|stored| !stored.sample));
+}
+
+fn ids(snapshot: &Snapshot, table: Table, window: &Window) -> Vec<String> {
+    let frame = snapshot.scan(table, window).unwrap().collect().unwrap();
+    let ids = frame.column("trace_id").unwrap().str().unwrap().iter();
+    let mut ids: Vec<String> = ids.map(|id| id.unwrap().to_owned()).collect();
+    ids.sort();
+    ids
+}
+
+#[test]
+fn a_snapshot_stays_as_it_was() {
+    let store = Store::in_memory(2000, usize::MAX);
+    for trace in 0..1500 {
+        store.put(stored(trace, 1, 0));
+    }
+    let before = store.snapshot();
+    store.put(stored(1, 3, 0));
+    store.put(stored(1500, 2, 0));
+    let after = store.snapshot();
+    for table in Table::ALL {
+        let rows = |snapshot| ids(snapshot, table, &Window::ALL).len();
+        let empty = matches!(table, Table::Calls | Table::Findings);
+        let expected = if empty { (0, 0) } else { (1500, 1504) };
+        assert_eq!((rows(&before), rows(&after)), expected, "{table}");
+    }
+    assert_eq!(before.counts().requests.total(), 1500);
+    assert_eq!(after.counts().requests.get(Outcome::NoBudget), 1504);
+    assert_eq!(after.counts().traces, 1501);
+}
+
+#[test]
+fn a_window_has_its_first_instant_and_not_its_last() {
+    let store = Store::in_memory(100, usize::MAX);
+    for trace in 0..10 {
+        store.put(stored(trace, 1, trace));
+    }
+    let at = |trace: u64| Some(UnixNanos(START + trace * 1_000_000_000 + 1));
+    let window = Window {
+        since: at(3),
+        until: at(6),
+    };
+    let expected = [3, 4, 5].map(|trace| trace_id(trace).to_string());
+    assert_eq!(ids(&store.snapshot(), Table::Requests, &window), expected);
+}
+
+#[test]
+fn samples_are_scanned_only_while_there_is_nothing_else() {
+    let store = Store::in_memory(100, usize::MAX);
+    store.put(sample(1));
+    let samples = store.snapshot();
+    assert!(samples.is_sample());
+    assert_eq!(ids(&samples, Table::Hops, &Window::ALL).len(), 1);
+    assert_eq!(samples.counts().requests.total(), 1);
+    store.put(stored(2, 1, 0));
+    let snapshot = store.snapshot();
+    assert!(!snapshot.is_sample());
+    let expected = [trace_id(2).to_string()];
+    assert_eq!(ids(&snapshot, Table::Hops, &Window::ALL), expected);
+    assert_eq!(snapshot.counts().requests.total(), 1);
+}
+
+#[test]
+fn the_log_is_needed_from_the_oldest_fresh_trace_on() {
+    let store = Store::in_memory(2, usize::MAX);
+    let put = |trace, log_from| {
+        store.put(Stored {
+            log_from,
+            ..stored(trace, 1, 0)
+        })
+    };
+    assert_eq!(store.oldest_fresh(), None);
+    put(1, 30);
+    put(2, 20);
+    assert_eq!(store.oldest_fresh(), Some(20));
+    // A newer state still rests on the older records.
+    put(2, 40);
+    assert_eq!(store.oldest_fresh(), Some(20));
+    put(1, u64::MAX);
+    put(3, 50);
+    assert_eq!(store.oldest_fresh(), Some(20));
+    put(4, 60);
+    assert_eq!(store.oldest_fresh(), Some(50));
 }

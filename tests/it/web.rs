@@ -17,7 +17,7 @@ use dwindle::model::{
 use dwindle::otlp::Limits;
 use dwindle::query::{facts, ledger, number, waterfall};
 use dwindle::report::json;
-use dwindle::store::{Memory, Stored};
+use dwindle::store::{Store, Stored};
 use dwindle::telemetry::Telemetry;
 use dwindle::web;
 use http_body_util::BodyExt;
@@ -27,7 +27,7 @@ use crate::support;
 use markup::Element;
 
 struct Site {
-    memory: Arc<Memory>,
+    store: Arc<Store>,
 }
 
 struct Answer {
@@ -55,7 +55,7 @@ impl Answer {
 impl Site {
     fn empty() -> Self {
         Self {
-            memory: Arc::new(Memory::new(10_000)),
+            store: Arc::new(Store::in_memory(10_000, usize::MAX)),
         }
     }
 
@@ -73,15 +73,17 @@ impl Site {
 
     fn put(&self, trace: Trace) {
         let analysis = analyse(&trace, &Policy::default(), &Typical::default());
-        self.memory.put(Stored {
+        self.store.put(Stored {
             trace: Arc::new(trace),
             analysis: Arc::new(analysis),
             sample: false,
+            log_from: u64::MAX,
         });
     }
 
     fn requests(&self) -> Vec<model::Request> {
-        self.memory
+        self.store
+            .memory()
             .requests()
             .into_iter()
             .map(|(analysis, index, _)| analysis.requests[index].clone())
@@ -90,7 +92,7 @@ impl Site {
 
     async fn send(&self, request: Request<Body>) -> Answer {
         let router = web::router(web::State {
-            memory: Arc::clone(&self.memory),
+            store: Arc::clone(&self.store),
             telemetry: Arc::new(Telemetry::new()),
             grpc_addr: "127.0.0.1:4317".to_owned(),
             http_addr: "127.0.0.1:4318".to_owned(),
@@ -609,10 +611,11 @@ async fn samples_are_called_samples() {
     let site = Site::empty();
     let trace = sample_traces().remove(0);
     let analysis = analyse(&trace, &Policy::default(), &Typical::default());
-    site.memory.put(Stored {
+    site.store.put(Stored {
         trace: Arc::new(trace),
         analysis: Arc::new(analysis),
         sample: true,
+        log_from: u64::MAX,
     });
     assert!(site.page("/").await.text().contains("These are samples"));
     let page = site.page(&path_of(&site.requests()[0])).await;
@@ -630,7 +633,8 @@ async fn samples_are_called_samples() {
 async fn a_trace_leads_to_its_worst_request_and_that_to_the_others() {
     let site = Site::samples();
     let several = site.requests().into_iter().find(|request| {
-        site.memory
+        site.store
+            .memory()
             .get(request.trace_id)
             .unwrap()
             .analysis
@@ -639,7 +643,7 @@ async fn a_trace_leads_to_its_worst_request_and_that_to_the_others() {
             > 1
     });
     let several = several.unwrap();
-    let stored = site.memory.get(several.trace_id).unwrap();
+    let stored = site.store.memory().get(several.trace_id).unwrap();
     let id = several.trace_id.to_string();
 
     let answer = site.get(&format!("/traces/{}", id.to_uppercase())).await;
@@ -703,7 +707,7 @@ async fn the_api_answers_what_the_json_report_prints() {
     );
 
     for request in &all {
-        let stored = site.memory.get(request.trace_id).unwrap();
+        let stored = site.store.memory().get(request.trace_id).unwrap();
         let objects: Vec<String> = stored.analysis.requests.iter().map(json::one).collect();
         let answer = site
             .get(&format!("/api/v1/traces/{}", request.trace_id))

@@ -22,7 +22,7 @@ use crate::model::{Nanos, UnixNanos};
 use crate::otlp::Limits;
 use crate::receive::{self, Connections, Receiver};
 use crate::settings::{self, Settings, Values};
-use crate::store::Memory;
+use crate::store::Store;
 use crate::telemetry::{Telemetry, clock};
 use crate::web;
 
@@ -53,19 +53,19 @@ async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
     let settings = &settings.values;
     let sockets = Sockets::bind(settings).await?;
     let telemetry = Arc::new(Telemetry::new());
-    let memory = Arc::new(Memory::with_ceilings(
+    let store = Arc::new(Store::in_memory(
         size(*settings.limits.max_requests),
         size(*settings.limits.max_kept_bytes),
     ));
     let mut samples = 0;
     if !*settings.serve.no_samples {
-        samples = samples::load(&memory, &policy, UnixNanos(clock::unix_nanos()));
+        samples = samples::load(store.memory(), &policy, UnixNanos(clock::unix_nanos()));
     }
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let ingest = Ingest::start(
         assembly(settings),
         policy,
-        Arc::clone(&memory),
+        Arc::clone(&store),
         Arc::clone(&telemetry),
         || Nanos(clock::monotonic_nanos()),
         threads,
@@ -73,7 +73,7 @@ async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
     let ingest = Arc::new(ingest.context("cannot start the analysis threads")?);
     let receiver = Receiver::new(Arc::clone(&ingest), intake(settings, threads));
     let pages = web::router(web::State {
-        memory,
+        store,
         telemetry: Arc::clone(&telemetry),
         grpc_addr: sockets.grpc_addr.clone(),
         http_addr: sockets.http_addr.clone(),

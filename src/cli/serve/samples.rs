@@ -62,6 +62,7 @@ pub(super) fn load(memory: &Memory, policy: &Policy, now: UnixNanos) -> usize {
             trace: Arc::new(trace),
             analysis: Arc::new(analysis),
             sample: true,
+            log_from: u64::MAX,
         });
     }
     requests

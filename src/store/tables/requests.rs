@@ -1,7 +1,7 @@
 //! `requests`: what became of each request.
 
 use super::columns::table;
-use crate::model::Request;
+use crate::model::{LedgerRow, Request};
 
 table! {
     push(request: &Request);
@@ -71,6 +71,23 @@ table! {
         request.culprit.as_ref().and_then(|culprit| culprit.typical);
     /// Consumed less typical.
     culprit_excess_ms: Ms or null = request.culprit.as_ref().and_then(|culprit| culprit.excess);
+    /// The service with the largest row of the ledger: where the most of the time went, whoever
+    /// is to blame.
+    largest_service: Text or null = largest(request).map(|row| &row.service);
+    /// Its operation.
+    largest_operation: Text or null = largest(request).map(|row| &row.operation);
+    /// What that time went on: local, transit_out, transit_back, dependency, unreported, backoff.
+    largest_part: Text or null = largest(request).map(|row| row.part.as_str());
+    /// The callee, unless that time was local.
+    largest_to: Text or null = largest(request).and_then(|row| row.to.as_ref());
+    /// That time.
+    largest_ms: Ms or null = largest(request).map(|row| row.time);
+}
+
+/// Of equal rows the first.
+fn largest(request: &Request) -> Option<&LedgerRow> {
+    let rows = request.ledger.iter().rev();
+    rows.max_by_key(|row| row.time)
 }
 
 fn notes(request: &Request) -> Option<String> {
