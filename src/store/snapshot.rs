@@ -1,5 +1,7 @@
 //! One consistent state of the store.
 
+use std::collections::BTreeMap;
+
 use polars::prelude::{DataFrame, IntoLazy, LazyFrame, UnionArgs, col, concat, lit};
 use polars::prelude::{DataType, Expr, TimeUnit};
 
@@ -18,6 +20,9 @@ pub struct Window {
     /// The first instant after it.
     pub until: Option<UnixNanos>,
 }
+
+/// Nanoseconds of an hour.
+const HOUR: u64 = 3_600_000_000_000;
 
 impl Window {
     /// All of time.
@@ -45,7 +50,8 @@ impl Snapshot {
         Self { fresh }
     }
 
-    /// The rows of a table: of each trace its newest state, in no promised order. Of every table
+    /// The rows of a table: of each trace its newest state, in no promised order, but those of one
+    /// request one after the other, in theirs. Of every table
     /// but `spans` those of the requests that start in the window; spans come more, since a
     /// span's own start says nothing of its request's: whoever wants them exactly joins
     /// `requests`. Samples are there only while there is nothing else.
@@ -90,6 +96,21 @@ impl Snapshot {
             requests,
             fresh_traces: traces,
         }
+    }
+
+    /// Requests by outcome of each hour (UTC) in which any start, by the first instant of the hour.
+    /// Opens no file.
+    pub fn hours(&self) -> BTreeMap<UnixNanos, Outcomes> {
+        let mut hours: BTreeMap<UnixNanos, Outcomes> = BTreeMap::new();
+        let samples = self.fresh.samples.iter().filter(|_| self.is_sample());
+        let chunks = self.fresh.chunks.iter().chain(samples);
+        let stored = chunks.flat_map(|chunk| chunk.each());
+        for request in stored.flat_map(|stored| &stored.analysis.requests) {
+            let UnixNanos(start) = request.start;
+            let hour = hours.entry(UnixNanos(start - start % HOUR)).or_default();
+            hour.add(request.outcome, 1);
+        }
+        hours
     }
 
     /// True if all that there is are samples.

@@ -38,6 +38,8 @@ table! {
     ran_on_ms: Ms or null = finding.evidence.time("ran_on_ms");
     /// The median time of successful runs.
     typical_ms: Ms or null = finding.evidence.time("typical_ms");
+    /// How bad the worst case is, to compare with findings of the same rule.
+    weight_ms: Ms = finding.evidence.weight;
     /// All numbers of the worst case, by name.
     evidence: Json = serde_json::to_string(&finding.evidence).unwrap_or_default();
     /// The evidence as a sentence.
