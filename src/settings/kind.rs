@@ -1,6 +1,7 @@
 //! The kinds of values that settings have: how each is written, read and asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::budget::{Field, Grammar, Rules, Share};
@@ -58,6 +59,15 @@ impl Written {
     }
 }
 
+/// When an acknowledged span is safe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogMode {
+    /// When the disk has it: a power cut loses nothing that was acknowledged.
+    Sync,
+    /// When the operating system has it: a killed process loses nothing, a power cut may.
+    Os,
+}
+
 macro_rules! kinds {
     ($($name:ident: $type:ty = $parse:expr, $written:ident, $placeholder:literal, $wanted:literal;)*) => {
         $(pub(super) const $name: Kind<$type> = Kind {
@@ -76,6 +86,10 @@ kinds! {
     COUNT: u64 = count, Integer, "N", "a count from 1 to 1000000000";
     TIMES: u32 = times, Integer, "N", "a whole number from 1 to 1000000";
     DURATION: Duration = parse_duration, Text, "TIME", "a duration such as 500ms, 10s or 2m";
+    AGE: Duration = parse_age, TextOrInteger, "AGE", "an age such as 30d or 12h, or 0 for ever";
+    ROOM: u64 = room, TextOrInteger, "SIZE", "a size of 1MiB or more such as 20GiB, or 0 for no limit";
+    FOLDER: PathBuf = folder, Text, "DIR", "a folder such as /var/lib/dwindle";
+    LOG_MODE: LogMode = log_mode, Text, "MODE", "a mode of the log: sync or os";
     SHARE: Share = parse_share, Text, "SHARE", "a share such as 20% or 0.5%";
     SWITCH: bool = switch, Switch, "BOOL", "true or false";
     ORIGINS: Vec<String> = origins, List, "ORIGINS",
@@ -223,6 +237,8 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
         "ki" | "kib" => 1 << 10,
         "mi" | "mib" => 1 << 20,
         "gi" | "gib" => 1 << 30,
+        "t" | "tb" => 1_000_000_000_000,
+        "ti" | "tib" => 1 << 40,
         _ => return None,
     };
     number.checked_mul(scale)
@@ -244,6 +260,25 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
         .checked_mul(scale)
         .filter(|us| *us <= 86_400_000_000)?;
     Some(Duration::from_micros(us))
+}
+
+/// Reads an age: `90m`, `12h`, `30d`, `4w`; 0 is for ever.
+pub fn parse_age(text: &str) -> Option<Duration> {
+    let (number, unit) = split(text)?;
+    let seconds = match unit {
+        "" if number == 0 => 0,
+        "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        "w" => 604_800,
+        _ => return None,
+    };
+    // A hundred years, far from the end of any clock.
+    let age = number
+        .checked_mul(seconds)
+        .filter(|age| *age <= 36_500 * 86_400)?;
+    Some(Duration::from_secs(age))
 }
 
 /// Reads a share: `20%`, `0.5 %`; at most two decimals, at most 100 %.
@@ -275,6 +310,23 @@ fn address(text: &str) -> Option<String> {
 
 fn bytes(text: &str) -> Option<u64> {
     parse_bytes(text).filter(|bytes| (1024..=1 << 40).contains(bytes))
+}
+
+fn room(text: &str) -> Option<u64> {
+    parse_bytes(text).filter(|bytes| *bytes == 0 || (1 << 20..=1 << 60).contains(bytes))
+}
+
+fn folder(text: &str) -> Option<PathBuf> {
+    let fits = !text.is_empty() && !text.chars().any(char::is_control);
+    fits.then(|| PathBuf::from(text))
+}
+
+fn log_mode(text: &str) -> Option<LogMode> {
+    match text.to_ascii_lowercase().as_str() {
+        "sync" => Some(LogMode::Sync),
+        "os" => Some(LogMode::Os),
+        _ => None,
+    }
 }
 
 fn count(text: &str) -> Option<u64> {
@@ -346,6 +398,22 @@ mod tests {
         assert_eq!(parse_duration("2m"), Some(Duration::from_mins(2)));
         assert_eq!(parse_duration("10"), None);
         assert_eq!(parse_duration("999999h"), None);
+    }
+
+    #[test]
+    fn what_is_kept_is_read_with_its_units_and_0_is_no_limit() {
+        let days = |days: u64| Some(Duration::from_secs(days * 86_400));
+        for (text, age) in [("30d", days(30)), ("2 w", days(14)), ("48h", days(2))] {
+            assert_eq!(parse_age(text), age, "{text}");
+        }
+        assert_eq!(parse_age("0"), Some(Duration::ZERO));
+        for bad in ["30", "1y", "", "d", "-1d", "36501d", "1.5d"] {
+            assert_eq!(parse_age(bad), None, "{bad}");
+        }
+        assert_eq!(room("20GiB"), Some(20 << 30));
+        assert_eq!(room("2TiB"), Some(2 << 40));
+        assert_eq!(room("0"), Some(0));
+        assert_eq!(room("1000"), None);
     }
 
     #[test]

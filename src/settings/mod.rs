@@ -8,6 +8,7 @@
 mod document;
 mod example;
 mod file;
+mod home;
 mod kind;
 mod listings;
 mod policy;
@@ -18,12 +19,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use example::{as_toml, example};
-pub use kind::{Form, Wanted, Written, parse_bytes, parse_duration, parse_share};
+pub use kind::{
+    Form, LogMode, Wanted, Written, parse_age, parse_bytes, parse_duration, parse_share,
+};
 pub use listings::{Entry, Field, LISTINGS, Listing};
 pub use sources::{Given, Lookup, Origin, Place, Problem, Problems, Set};
 pub use table::{
     Analysis, Assembly, DEFINITIONS, Definition, Files, Findings, Limits, SECTIONS, Section, Serve,
-    Values,
+    Store, Values,
 };
 
 use crate::budget::Policy;
@@ -57,10 +60,13 @@ pub fn load(
     flag: Lookup<'_>,
     environment: Lookup<'_>,
 ) -> Result<Settings, Problems> {
-    settled(file::load(named, environment), flag, environment)
+    let mut settings = settled(file::load(named, environment), flag, environment)?;
+    home::fill(&mut settings);
+    Ok(settings)
 }
 
-/// Resolves every setting as [`load`] does, with a configuration file's name and text.
+/// Resolves every setting as [`load`] does, with a configuration file's name and text. What is in
+/// the user's home stands as it was written, with its `~`.
 pub fn resolve(
     file: Option<(&str, &str)>,
     flag: Lookup<'_>,

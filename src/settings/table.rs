@@ -2,9 +2,10 @@
 //! defaults, the flags of `dwindle serve`, `dwindle config show` and the example come from here.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use super::kind::{self, Form, Wanted};
+use super::kind::{self, Form, LogMode, Wanted};
 use super::sources::{Set, Sources};
 use crate::budget::Share;
 use crate::model::{Rule, Severity, Text};
@@ -142,6 +143,26 @@ settings! {
         cors_origins: Vec<String>, ORIGINS, "";
         /// What is logged on stderr.
         log: String, LOG, "warn";
+    }
+    /// Where `dwindle serve` keeps what came, and for how long.
+    store: Store, true {
+        /// The folder; by default the user's for data: `$XDG_DATA_HOME/dwindle`, or the one here.
+        data: PathBuf, FOLDER, "~/.local/share/dwindle";
+        /// Keep nothing on disk: the oldest requests leave when memory is full, and all at the end.
+        memory_only: bool, SWITCH, "false";
+        /// When spans are acknowledged: `sync`, when the disk has them; `os`, when the operating
+        /// system has them, so that a power cut may lose the last ones.
+        log_mode: LogMode, LOG_MODE, "sync";
+        /// Write finished requests into files at the latest so long after the first of them.
+        flush_after: Duration, DURATION, "10s";
+        /// Write finished requests into files as soon as they have so many spans.
+        flush_spans: u64, COUNT, "200000";
+        /// Keep requests so long, 0 for ever; whole hours go.
+        retain_for: Duration, AGE, "30d";
+        /// Keep at most so many bytes of files, 0 for no limit; the oldest hours go first.
+        retain_bytes: u64, ROOM, "0";
+        /// Leave files that were replaced on disk so long, for whoever still reads them.
+        grace: Duration, DURATION, "60s";
     }
     /// How long `dwindle serve` waits for the spans of a trace.
     assembly: Assembly, true {

@@ -39,6 +39,10 @@ fn nothing_given_listens_on_loopback() {
     assert_eq!(*values.assembly.quiet, Duration::from_secs(2));
     assert_eq!(values.serve.cors_origins.value, Vec::<String>::new());
     assert!(!*values.serve.no_samples);
+    assert!(!*values.store.memory_only);
+    assert_eq!(*values.store.log_mode, LogMode::Sync);
+    assert_eq!(*values.store.retain_for, Duration::from_hours(30 * 24));
+    assert_eq!(*values.store.retain_bytes, 0);
     assert_eq!(values.serve.grpc_addr.origin, Origin::Default);
 }
 

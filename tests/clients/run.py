@@ -88,6 +88,8 @@ class Server:
         addresses = [x for name, port in self.ports.items()
                      for x in (f"--{name}-addr", f"127.0.0.1:{port}")]
         env = {k: v for k, v in os.environ.items() if not k.startswith("DWINDLE_")}
+        self.data = tempfile.TemporaryDirectory()
+        env["XDG_DATA_HOME"] = self.data.name
         self.log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen([DWINDLE, "serve", *addresses, *flags], env=env,
                                         stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)

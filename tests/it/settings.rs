@@ -149,6 +149,52 @@ fn each_value_is_shown_with_where_it_came_from() {
 }
 
 #[test]
+fn data_is_kept_in_the_users_folder_unless_another_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("home");
+    let data = |command: &mut Command| {
+        let shown = shown(command.env("HOME", &home));
+        let row = setting(&shown, "store.data");
+        (
+            row["value"].as_str().unwrap().to_owned(),
+            row["source"].as_str().unwrap().to_owned(),
+        )
+    };
+    let is = |path: &Path, source: &str| (path.to_str().unwrap().to_owned(), source.to_owned());
+    let with = |name: &str, value: &Path| {
+        let mut command = within(folder.path());
+        command.env(name, value);
+        data(&mut command)
+    };
+    let own = folder.path().join("own");
+    assert_eq!(
+        with("XDG_DATA_HOME", &own),
+        is(&own.join("dwindle"), "default")
+    );
+    // A relative one is ignored.
+    let usual = home.join(".local/share/dwindle");
+    assert_eq!(
+        with("XDG_DATA_HOME", Path::new("own")),
+        is(&usual, "default")
+    );
+    assert_eq!(with("DWINDLE_DATA", &own), is(&own, "environment"));
+    let below = Path::new("~/spans");
+    assert_eq!(
+        with("DWINDLE_DATA", below),
+        is(&home.join("spans"), "environment")
+    );
+    write(
+        folder.path(),
+        "dwindle.toml",
+        "[store]\ndata = \"~/spans\"\n",
+    );
+    assert_eq!(
+        data(&mut within(folder.path())),
+        is(&home.join("spans"), "file")
+    );
+}
+
+#[test]
 fn a_variable_that_sets_nothing_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = within(folder.path());

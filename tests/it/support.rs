@@ -51,6 +51,8 @@ pub(crate) fn dwindle() -> Command {
         .env_remove("LANG")
         // No configuration of whoever runs the tests.
         .env("XDG_CONFIG_HOME", root().join("tests/no-configuration"))
+        // Nor their data: whoever keeps some in a test says where.
+        .env("XDG_DATA_HOME", root().join("Cargo.toml/no-data"))
         .stdin(std::process::Stdio::null());
     command
 }

@@ -12,6 +12,7 @@ option wins over a variable, a variable over the file.
 
 Examples:
   dwindle serve
+  dwindle serve --data /var/lib/dwindle --retain-for 90d --retain-bytes 200GiB
   dwindle serve --grpc-addr 0.0.0.0:4317 --no-samples
   OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4317 your-service";
 
@@ -48,6 +49,7 @@ fn arg(definition: &Definition) -> Arg {
     let arg = Arg::new(definition.key).long(definition.flag());
     let summary = definition.summary();
     let arg = match definition.section {
+        "store" => arg.help_heading("Store"),
         "assembly" => arg.help_heading("Assembly"),
         "limits" => arg.help_heading("Limits"),
         _ => arg,
