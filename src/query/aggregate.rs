@@ -4,7 +4,10 @@
 
 use crate::model::{Nanos, Request, Verdict};
 
+use super::error::QueryError;
+use super::scan::Selection;
 use super::sheet::{Cell, Sheet};
+use crate::store::Snapshot;
 
 /// Something that requests are added up to.
 pub trait Aggregate: Default + Send {
@@ -14,6 +17,15 @@ pub trait Aggregate: Default + Send {
     fn merge(&mut self, other: Self);
     /// The numbers, in their own order.
     fn sheet(self) -> Sheet;
+}
+
+/// An aggregate that the store can be asked for: the same numbers as adding each request.
+pub trait OverStore: Aggregate {
+    /// Adds up the requests of a selection.
+    ///
+    /// # Errors
+    /// The store cannot be read, or this would take too much memory.
+    fn over(snapshot: &Snapshot, selection: &Selection) -> Result<Self, QueryError>;
 }
 
 /// Times in all, beyond what one time can hold.

@@ -2,10 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::aggregate::{Aggregate, Distinct, Total, Verdicts};
+use polars::prelude::{DataFrame, col};
+
+use super::aggregate::{Aggregate, Distinct, OverStore, Total, Verdicts};
+use super::error::QueryError;
+use super::names::Names;
+use super::rows::{Cells, there, word};
 use super::samples::Samples;
+use super::scan::{Selection, fold, within_bounds};
 use super::sheet::{Cell, Column, Sheet};
 use crate::model::{Call, CallKind, Nanos, Request, Text, Verdict};
+use crate::store::Snapshot;
+use crate::store::tables::{Table, nanos};
 
 /// Verdicts of a call that a deadline or a timeout ended.
 const TIMED_OUT: [Verdict; 5] = [
@@ -141,13 +149,41 @@ struct Group {
     total: Total,
 }
 
+/// What is added up of a call.
+struct Attempt {
+    number: i64,
+    unreported: bool,
+    sent: Option<Nanos>,
+    timeout: Option<Nanos>,
+    transit_out: Option<Nanos>,
+    transit_back: Option<Nanos>,
+    elapsed: Nanos,
+    verdict: Verdict,
+}
+
+impl Attempt {
+    fn of(call: &Call) -> Self {
+        Self {
+            number: call.attempt.into(),
+            unreported: call.kind == CallKind::Unreported,
+            sent: call.remaining_out,
+            timeout: call.timeout,
+            transit_out: call.transit_out,
+            transit_back: call.transit_back,
+            elapsed: call.elapsed,
+            verdict: call.verdict,
+        }
+    }
+}
+
 impl Aggregate for Calls {
     fn add(&mut self, request: &Request) {
         self.seen += 1;
         for hop in &request.hops {
             for call in &hop.calls {
                 let key = (hop.service.clone(), call.to.clone(), call.operation.clone());
-                self.groups.entry(key).or_default().add(call, self.seen);
+                let attempt = Attempt::of(call);
+                self.groups.entry(key).or_default().add(&attempt, self.seen);
             }
         }
     }
@@ -175,12 +211,12 @@ impl Aggregate for Calls {
 }
 
 impl Group {
-    fn add(&mut self, call: &Call, request: u64) {
+    fn add(&mut self, call: &Attempt, request: u64) {
         self.requests.in_request(request);
         self.calls += 1;
-        self.retries += u64::from(call.attempt > 1);
-        self.unreported += u64::from(call.kind == CallKind::Unreported);
-        if let Some(sent) = call.remaining_out {
+        self.retries += u64::from(call.number > 1);
+        self.unreported += u64::from(call.unreported);
+        if let Some(sent) = call.sent {
             self.sent.push(sent);
         }
         if let Some(timeout) = call.timeout {
@@ -223,8 +259,7 @@ impl Group {
             Cell::share(sent_count, self.calls),
         ];
         for samples in [self.sent, self.timeout, self.elapsed, self.transit] {
-            let sorted = samples.sorted();
-            row.extend([50, 95, 99].map(|percent| Cell::from(sorted.percentile(percent))));
+            row.extend(samples.percentiles([50, 95, 99]).map(Cell::from));
         }
         row.extend([
             Cell::Count(timed_out),
@@ -234,5 +269,99 @@ impl Group {
         row.extend(self.verdicts.cells());
         row.push(Cell::Time(total));
         ((timed_out, total.0), row)
+    }
+}
+
+/// Calls of the store, being added up.
+#[derive(Default)]
+struct Sum {
+    names: Names<3>,
+    groups: Vec<Group>,
+    requests: u64,
+    /// Trace and request of the last row.
+    last: (String, String),
+    rows: usize,
+}
+
+impl OverStore for Calls {
+    fn over(snapshot: &Snapshot, selection: &Selection) -> Result<Self, QueryError> {
+        let columns = [
+            "trace_id",
+            "request",
+            "service",
+            "to",
+            "operation",
+            "kind",
+            "attempt",
+            "remaining_out_ms",
+            "timeout_ms",
+            "transit_out_ms",
+            "transit_back_ms",
+            "elapsed_ms",
+            "verdict",
+        ];
+        let rows = selection
+            .rows(snapshot, Table::Calls)?
+            .select(columns.map(col));
+        let sum = fold(rows, true, Sum::default(), Sum::add)?;
+        let names = sum.names.into_list().into_iter();
+        Ok(Self {
+            seen: sum.requests,
+            groups: names
+                .map(|[service, to, operation]| (service, to, operation))
+                .zip(sum.groups)
+                .collect(),
+        })
+    }
+}
+
+impl Sum {
+    fn add(&mut self, batch: &DataFrame) -> Result<(), QueryError> {
+        self.rows = within_bounds(self.rows + batch.height())?;
+        let cells = Cells(batch);
+        let texts = |column| cells.texts(column);
+        let (trace, request) = (texts("trace_id")?, texts("request")?);
+        let names = [texts("service")?, texts("to")?, texts("operation")?];
+        let (kind, verdict) = (texts("kind")?, texts("verdict")?);
+        let attempt = cells.wholes("attempt")?;
+        let times = |column| cells.times(column);
+        let (sent, timeout) = (times("remaining_out_ms")?, times("timeout_ms")?);
+        let (out, back) = (times("transit_out_ms")?, times("transit_back_ms")?);
+        let elapsed = times("elapsed_ms")?;
+        for row in 0..batch.height() {
+            let of = (
+                there("trace_id", trace.get(row))?,
+                there("request", request.get(row))?,
+            );
+            if of != (self.last.0.as_str(), self.last.1.as_str()) {
+                // The calls of a request stand together.
+                self.last = (of.0.to_owned(), of.1.to_owned());
+                self.requests += 1;
+            }
+            let attempt = Attempt {
+                number: there("attempt", attempt.get(row))?,
+                unreported: kind.get(row) == Some(CallKind::Unreported.as_str()),
+                sent: sent.get(row).map(nanos),
+                timeout: timeout.get(row).map(nanos),
+                transit_out: out.get(row).map(nanos),
+                transit_back: back.get(row).map(nanos),
+                elapsed: nanos(there("elapsed_ms", elapsed.get(row))?),
+                verdict: word("verdict", verdict.get(row), &Verdict::ALL, Verdict::as_str)?,
+            };
+            let [service, to, operation] = names.map(|column| column.get(row));
+            let names = [
+                there("service", service)?,
+                there("to", to)?,
+                there("operation", operation)?,
+            ];
+            let number = self.names.number(names);
+            if number >= self.groups.len() {
+                self.groups.resize_with(number + 1, Group::default);
+            }
+            if let Some(group) = self.groups.get_mut(number) {
+                group.add(&attempt, self.requests);
+            }
+        }
+        Ok(())
     }
 }

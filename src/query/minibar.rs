@@ -1,8 +1,7 @@
 //! The small bar of a request in lists: elapsed against budget, with the budget at two thirds of
 //! the width in every row, so that one line runs down the list.
 
-use super::ledger::ledger;
-use crate::model::{Nanos, Request};
+use crate::model::Nanos;
 
 /// Thousandths of a per cent of the bar's width.
 pub type Share = u32;
@@ -30,23 +29,18 @@ pub struct MiniBar {
     pub torn: bool,
 }
 
-/// Draws the small bar. Without a budget the time fills the width up to where a budget would end.
-pub fn mini_bar(request: &Request) -> MiniBar {
-    let budget = request.budget.filter(|budget| *budget > Nanos::ZERO);
-    let whole = budget.unwrap_or(request.elapsed);
-    let in_time = match request.budget {
-        Some(budget) => request.elapsed.min(budget).at_least_zero(),
-        None => request.elapsed,
+/// Draws the small bar of a request. Without a budget the time fills the width up to where a budget
+/// would end. `largest` is what its culprit took, or its largest part, and `culprit` says which.
+pub fn mini_bar(elapsed: Nanos, budget: Option<Nanos>, largest: Nanos, culprit: bool) -> MiniBar {
+    let whole = budget
+        .filter(|budget| *budget > Nanos::ZERO)
+        .unwrap_or(elapsed);
+    let in_time = match budget {
+        Some(budget) => elapsed.min(budget).at_least_zero(),
+        None => elapsed,
     };
-    let late = (request.elapsed - in_time).at_least_zero();
-    let largest = match &request.culprit {
-        Some(culprit) => culprit.consumed,
-        None => ledger(request)
-            .rows
-            .first()
-            .map_or(Nanos::ZERO, |row| row.time),
-    }
-    .min(in_time);
+    let late = (elapsed - in_time).at_least_zero();
+    let largest = largest.min(in_time);
     let torn = late > whole.scaled(1, 2);
     let late = if torn {
         // Of a budget of nothing, all that came is late.
@@ -55,9 +49,9 @@ pub fn mini_bar(request: &Request) -> MiniBar {
         width(late, whole)
     };
     MiniBar {
-        expected: request.budget.map(|_| BUDGET),
+        expected: budget.map(|_| BUDGET),
         largest: width(largest, whole),
-        culprit: request.culprit.is_some(),
+        culprit,
         rest: width(in_time, whole) - width(largest, whole),
         late,
         torn,
@@ -71,29 +65,25 @@ fn width(part: Nanos, whole: Nanos) -> Share {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::fixtures::{chain, fan_out, ms};
+    use crate::query::fixtures::ms;
 
     #[test]
     fn the_budget_ends_at_two_thirds() {
-        let bar = mini_bar(&chain());
+        let bar = mini_bar(ms(1000), Some(ms(1000)), ms(497), true);
         assert_eq!(bar.expected, Some(BUDGET));
         assert_eq!(bar.largest, 33_133);
         assert_eq!(bar.largest + bar.rest, BUDGET);
         assert!(bar.culprit && bar.late == 0 && !bar.torn);
-        assert_eq!(mini_bar(&fan_out()).late, 177);
+        assert_eq!(mini_bar(ms(1504), Some(ms(1500)), ms(954), true).late, 177);
     }
 
     #[test]
     fn far_past_the_budget_the_bar_is_torn_and_stays_inside() {
-        let mut request = chain();
-        request.elapsed = ms(9000);
-        let bar = mini_bar(&request);
+        let bar = mini_bar(ms(9000), Some(ms(1000)), ms(497), true);
         assert!(bar.torn);
         assert!(bar.largest + bar.rest + bar.late <= WHOLE);
-        request.budget = Some(ms(-5));
-        let bar = mini_bar(&request);
+        let bar = mini_bar(ms(9000), Some(ms(-5)), ms(497), true);
         assert!(bar.torn && bar.rest == 0);
-        request.budget = None;
-        assert_eq!(mini_bar(&request).expected, None);
+        assert_eq!(mini_bar(ms(9000), None, ms(497), false).expected, None);
     }
 }

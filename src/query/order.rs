@@ -1,6 +1,9 @@
 //! In which order lists stand.
 
 use std::cmp::Ordering;
+use std::fmt;
+
+use polars::prelude::{DataType, Expr as Plan, Field as Typed, Int64Chunked, IntoColumn as _};
 
 use super::filter::{self, Field, Kind, Of, Value};
 use crate::model::Request;
@@ -62,7 +65,7 @@ impl std::str::FromStr for Wanted {
 }
 
 /// The field of a request by which a list is ordered.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ByField {
     field: &'static Field,
     /// The largest first.
@@ -89,6 +92,31 @@ impl ByField {
         }
     }
 
+    /// The order in words: `by wasted, largest first`.
+    pub fn words(self) -> String {
+        let first = if self.descending { "largest" } else { "least" };
+        format!("by {}, {first} first", self.field.name)
+    }
+
+    /// The column of `requests` that it orders by; `None` for the start, which every list has.
+    pub(super) fn column(self) -> Option<KeyColumn> {
+        let value = self.field.plan();
+        let (value, kind) = match self.field.kind {
+            Kind::Instant => return None,
+            Kind::Time => (value, KeyKind::Time),
+            Kind::Text | Kind::Id => (value, KeyKind::Text),
+            Kind::Word(words) => (place(value, words), KeyKind::Whole),
+            Kind::Count | Kind::Share | Kind::Flag | Kind::Object => {
+                (value.cast(DataType::Int64), KeyKind::Whole)
+            }
+        };
+        Some(KeyColumn {
+            value,
+            kind,
+            descending: self.descending,
+        })
+    }
+
     /// The request's key.
     pub fn key(&self, request: &Request) -> Key {
         match (self.field.value(request), self.field.kind) {
@@ -100,6 +128,49 @@ impl ByField {
             (None, _) => Key::Null,
         }
     }
+}
+
+/// The field as it is typed: `wasted`, or `-wasted` for the largest first.
+impl fmt::Display for ByField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.descending { "-" } else { "" };
+        write!(f, "{sign}{}", self.field.name)
+    }
+}
+
+/// A key as a column of the tables.
+#[derive(Debug, Clone)]
+pub(super) struct KeyColumn {
+    pub(super) value: Plan,
+    pub(super) kind: KeyKind,
+    pub(super) descending: bool,
+}
+
+/// What a key's column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeyKind {
+    /// Milliseconds.
+    Time,
+    /// Whole numbers.
+    Whole,
+    /// Texts.
+    Text,
+}
+
+/// The place of a word among those of its kind.
+fn place(word: Plan, words: fn() -> Vec<&'static str>) -> Plan {
+    word.map(
+        move |column| {
+            let words = words();
+            let places = column.str()?.iter().map(|word| {
+                let place = words.iter().position(|known| Some(*known) == word)?;
+                i64::try_from(place).ok()
+            });
+            let places: Int64Chunked = places.collect();
+            Ok(places.with_name(column.name().clone()).into_column())
+        },
+        |_, field| Ok(Typed::new(field.name().clone(), DataType::Int64)),
+    )
 }
 
 fn of_value(value: &Value<'_>) -> Key {

@@ -3,9 +3,16 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::aggregate::Aggregate;
+use polars::prelude::col;
+
+use super::aggregate::{Aggregate, OverStore};
+use super::error::QueryError;
+use super::rows::{Cells, RowCells, there};
+use super::scan::{Selection, fold};
 use super::sheet::{Cell, Column, Sheet};
 use crate::model::{Finding, Nanos, Request, Rule, SpanId, Text, TraceId, UnixNanos};
+use crate::store::Snapshot;
+use crate::store::tables::Table;
 
 /// What is known of each group of findings.
 pub const COLUMNS: &[Column] = &[
@@ -97,6 +104,36 @@ impl Aggregate for Findings {
     }
 }
 
+impl OverStore for Findings {
+    fn over(snapshot: &Snapshot, selection: &Selection) -> Result<Self, QueryError> {
+        let columns = [
+            "trace_id",
+            "request",
+            "start",
+            "rule",
+            "service",
+            "to",
+            "count",
+            "weight_ms",
+            "message",
+            "hint",
+        ];
+        let rows = selection.rows(snapshot, Table::Findings)?;
+        let rows = rows.select(columns.map(col));
+        fold(rows, false, Self::default(), |sum, batch| {
+            let cells = Cells(batch);
+            (0..batch.height()).try_for_each(|row| {
+                let row = cells.row(row);
+                let rule = row.word("rule", Rule::ALL, Rule::as_str)?;
+                let to = row.text("to")?.map(Text::from);
+                let key = (there("rule", rule)?, row.name("service")?, to);
+                sum.put(key, Group::read(row)?);
+                Ok(())
+            })
+        })
+    }
+}
+
 impl Findings {
     fn put(&mut self, key: (Rule, Text, Option<Text>), group: Group) {
         match self.groups.get_mut(&key) {
@@ -117,6 +154,23 @@ impl Group {
             hint: finding.hint.clone(),
             newest: (request.start, request.trace_id, request.request),
         }
+    }
+
+    fn read(row: RowCells<'_>) -> Result<Self, QueryError> {
+        let text = |column| Ok::<_, QueryError>(there(column, row.text(column)?)?.to_owned());
+        let count = there("count", row.whole("count")?)?;
+        let weight = there("weight_ms", row.time("weight_ms")?)?;
+        Ok(Self {
+            count: u64::try_from(count).unwrap_or(0).max(1),
+            requests: 1,
+            worst: (weight, text("message")?),
+            hint: text("hint")?,
+            newest: (
+                row.instant("start")?,
+                there("trace_id", row.parsed("trace_id")?)?,
+                there("request", row.parsed("request")?)?,
+            ),
+        })
     }
 
     fn merge(&mut self, other: Self) {

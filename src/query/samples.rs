@@ -31,11 +31,37 @@ impl Samples {
         self.0.is_empty()
     }
 
+    /// The nearest-rank percentiles: for each the least time that at least so many per cent of all
+    /// do not exceed; always one that was measured. `percents` rise. Without a full sort.
+    pub fn percentiles<const N: usize>(mut self, percents: [usize; N]) -> [Option<Nanos>; N] {
+        let all = self.0.len();
+        let mut rest = self.0.as_mut_slice();
+        // Ranks that are already to the left of `rest`, and the greatest time there.
+        let (mut passed, mut last) = (0, None);
+        percents.map(|percent| {
+            let rank = rank(all, percent);
+            let Some(place) = (rank - 1).checked_sub(passed) else {
+                return last.map(Nanos);
+            };
+            if place >= rest.len() {
+                return None;
+            }
+            let (_, found, right) = std::mem::take(&mut rest).select_nth_unstable(place);
+            (passed, last, rest) = (rank, Some(*found), right);
+            last.map(Nanos)
+        })
+    }
+
     /// Puts them in order.
     pub fn sorted(mut self) -> Sorted {
         self.0.sort_unstable();
         Sorted(self.0)
     }
+}
+
+/// Of so many, the place of a percentile, from 1.
+fn rank(all: usize, percent: usize) -> usize {
+    (all * percent).div_ceil(100).max(1)
 }
 
 /// Times in order.
@@ -46,7 +72,7 @@ impl Sorted {
     /// The nearest-rank percentile: the least time that at least `percent` of all do not exceed.
     /// It is always one that was measured.
     pub fn percentile(&self, percent: usize) -> Option<Nanos> {
-        let rank = (self.0.len() * percent).div_ceil(100).max(1);
+        let rank = rank(self.0.len(), percent);
         self.0.get(rank - 1).copied().map(Nanos)
     }
 
@@ -102,6 +128,19 @@ mod tests {
             let up_to = times.iter().filter(|time| **time <= cut).count();
             prop_assert!(up_to * 100 >= times.len() * percent);
             prop_assert!(below * 100 < times.len() * percent);
+        }
+
+        #[test]
+        fn percentiles_are_the_same_without_a_sort(times in prop::collection::vec(-50_i64..50, 0..40), percents in any::<[u8; 4]>()) {
+            let mut percents = percents.map(|percent| usize::from(percent) % 100 + 1);
+            percents.sort_unstable();
+            let sorted = sorted(&times);
+            let mut samples = Samples::default();
+            for time in &times {
+                samples.push(Nanos(*time));
+            }
+            let wanted = percents.map(|percent| sorted.percentile(percent));
+            prop_assert_eq!(samples.percentiles(percents), wanted);
         }
     }
 }

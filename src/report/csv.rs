@@ -3,7 +3,8 @@
 //! Names come from strangers and the file goes into spreadsheets: a cell of text that would be
 //! taken for a formula begins with an apostrophe. Numbers stay numbers.
 
-use crate::model::{Nanos, Request};
+use crate::model::{Nanos, Rule};
+use crate::query::requests::Listed;
 
 const HEADER: [&str; 24] = [
     "start",
@@ -38,26 +39,22 @@ pub fn header() -> String {
 }
 
 /// A request, with its line end. Unknown is empty.
-pub fn record(request: &Request) -> String {
+pub fn record<'a>(request: impl Into<Listed<'a>>) -> String {
+    let request: Listed<'a> = request.into();
     let time = |time: Option<Nanos>| time.map_or_else(String::new, number);
-    let surfaced = request.surfaced.as_ref();
-    let culprit = request.culprit.as_ref();
+    let (surfaced, culprit) = (request.surfaced, request.culprit);
     let of_surfaced =
         |get: fn(&crate::model::Surfaced) -> String| surfaced.map_or_else(String::new, get);
     let of_culprit =
         |get: fn(&crate::model::Culprit) -> String| culprit.map_or_else(String::new, get);
-    let mut rules: Vec<&str> = Vec::new();
-    for finding in &request.findings {
-        if !rules.contains(&finding.rule.as_str()) {
-            rules.push(finding.rule.as_str());
-        }
-    }
+    let rules = request.rules().into_iter();
+    let rules: Vec<&str> = rules.map(Rule::as_str).collect();
     write([
         request.start.to_string(),
         request.trace_id.to_string(),
         request.request.to_string(),
-        text(&request.service),
-        text(&request.operation),
+        text(request.service),
+        text(request.operation),
         request.outcome.as_str().to_owned(),
         time(request.budget),
         request.budget_source.how.as_str().to_owned(),

@@ -2,10 +2,8 @@
 
 use serde::Serialize;
 
-use crate::model::{
-    Culprit, Finding, Nanos, Note, Outcome, Request, Source, SpanId, Surfaced, Text, TraceId,
-    UnixNanos,
-};
+use crate::model::Request;
+use crate::query::requests::Listed;
 
 /// The whole request as one line of JSON without a line end.
 pub fn one(request: &Request) -> String {
@@ -13,85 +11,13 @@ pub fn one(request: &Request) -> String {
 }
 
 /// The request for lists: without `hops`, `ledger` and `path`.
-pub fn listed(request: &Request) -> String {
-    to_line(&Listed::from(request))
+pub fn listed<'a>(request: impl Into<Listed<'a>>) -> String {
+    to_line(&request.into())
 }
 
 fn to_line(value: &impl Serialize) -> String {
     // Serialising to memory fails on maps with keys that are not text only; there are none.
     serde_json::to_string(value).unwrap_or_default()
-}
-
-/// The fields of [`Request`] that lists show, in its order and under its names.
-#[derive(Serialize)]
-struct Listed<'a> {
-    trace_id: TraceId,
-    request: SpanId,
-    revision: u32,
-    complete: bool,
-    notes: &'a [Note],
-    service: &'a Text,
-    operation: &'a Text,
-    start: UnixNanos,
-    spans: usize,
-    #[serde(rename = "elapsed_ms")]
-    elapsed: Nanos,
-    #[serde(rename = "budget_ms")]
-    budget: Option<Nanos>,
-    budget_source: &'a Source,
-    outcome: Outcome,
-    #[serde(rename = "wasted_ms")]
-    wasted: Nanos,
-    surfaced: &'a Option<Surfaced>,
-    culprit: &'a Option<Culprit>,
-    findings: &'a [Finding],
-}
-
-impl<'a> From<&'a Request> for Listed<'a> {
-    fn from(request: &'a Request) -> Self {
-        // Named one by one, so that a new field of `Request` has to be thought of here.
-        let Request {
-            trace_id,
-            request,
-            revision,
-            complete,
-            notes,
-            service,
-            operation,
-            start,
-            spans,
-            elapsed,
-            budget,
-            budget_source,
-            outcome,
-            wasted,
-            surfaced,
-            culprit,
-            hops: _,
-            path: _,
-            ledger: _,
-            findings,
-        } = request;
-        Self {
-            trace_id: *trace_id,
-            request: *request,
-            revision: *revision,
-            complete: *complete,
-            notes,
-            service,
-            operation,
-            start: *start,
-            spans: *spans,
-            elapsed: *elapsed,
-            budget: *budget,
-            budget_source,
-            outcome: *outcome,
-            wasted: *wasted,
-            surfaced,
-            culprit,
-            findings,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 use super::glyphs;
 use super::pen::{self, Ink, Pen};
 use super::{Look, markdown, visible};
-use crate::model::{Nanos, Outcome, Part, Request};
+use crate::model::{Nanos, Outcome, Part};
 use crate::query::ledger;
 use crate::query::number::{self, ms, ms_or_unknown, percent};
+use crate::query::requests::Listed;
 
 /// Columns of text, which give way when the width is short.
 const TEXTS: usize = 4;
@@ -55,10 +56,11 @@ impl Row {
 }
 
 /// Makes a request's cells.
-pub fn row(request: &Request) -> Row {
+pub fn row<'a>(request: impl Into<Listed<'a>>) -> Row {
+    let request: Listed<'a> = request.into();
     let when = number::instant(request.start);
     let (day, clock) = when.split_once(' ').unwrap_or(("", when.as_str()));
-    let (culprit, share) = match &request.culprit {
+    let (culprit, share) = match request.culprit {
         Some(culprit) => {
             let to = culprit.to.as_ref();
             let name = match culprit.part {
@@ -69,7 +71,7 @@ pub fn row(request: &Request) -> Row {
         }
         None => (String::new(), String::new()),
     };
-    let surfaced = request.surfaced.as_ref();
+    let surfaced = request.surfaced;
     let cells: [&str; Cell::COUNT] = [
         day,
         clock.trim_end_matches(" UTC"),
@@ -78,8 +80,8 @@ pub fn row(request: &Request) -> Row {
         &ms(request.elapsed),
         &ms(request.wasted),
         &share,
-        &request.service,
-        &request.operation,
+        request.service,
+        request.operation,
         surfaced.map_or("", |surfaced| &surfaced.service),
         &culprit,
     ];
@@ -355,7 +357,7 @@ fn shrink(columns: &mut [usize; TEXTS], room: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::UnixNanos;
+    use crate::model::{Request, UnixNanos};
     use crate::query::fixtures::{chain, fan_out, ms};
 
     fn drawn(requests: &[Request], width: usize, ascii: bool) -> String {

@@ -22,6 +22,8 @@ pub(super) enum Problem {
     Gone(String),
     /// The address is right, the method is not.
     Method,
+    /// More is asked at once than can be answered.
+    Busy,
     /// Our fault; the number is in the log.
     Internal(String),
 }
@@ -32,8 +34,16 @@ impl Problem {
             Self::Bad(_) => StatusCode::BAD_REQUEST,
             Self::NotFound(_) | Self::Gone(_) => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
+    }
+
+    /// Logs the reason under a new number, which is all that the answer tells.
+    pub(super) fn logged(reason: &dyn fmt::Display) -> Self {
+        let id = format!("{:x}", clock::unix_nanos());
+        tracing::error!(error.id = %id, error.reason = %reason, "a page could not be made");
+        Self::Internal(id)
     }
 
     fn title(&self) -> &'static str {
@@ -41,6 +51,7 @@ impl Problem {
             Self::Bad(_) => "That address makes no sense",
             Self::NotFound(_) | Self::Gone(_) => "Not found",
             Self::Method => "Only GET and HEAD",
+            Self::Busy => "Too much at once",
             Self::Internal(_) => "Internal error",
         }
     }
@@ -49,6 +60,11 @@ impl Problem {
         match self {
             Self::Bad(reason) | Self::NotFound(reason) | Self::Gone(reason) => reason.clone(),
             Self::Method => "The dashboard only shows; it changes nothing.".to_owned(),
+            Self::Busy => {
+                "So many questions are open that this one was not begun. Ask again in a few \
+                 seconds; what is received is not affected."
+                    .to_owned()
+            }
             Self::Internal(id) => format!(
                 "The page could not be made; what was received is not affected. \
                  The server's log has the reason under the number {id}."
@@ -119,9 +135,7 @@ pub(super) async fn method(request: Request) -> Response {
 
 /// Logs the reason under a new number and answers with the number alone.
 pub(super) fn internal(api: bool, reason: &dyn fmt::Display) -> Response {
-    let id = format!("{:x}", clock::unix_nanos());
-    tracing::error!(error.id = %id, error.reason = %reason, "a page could not be made");
-    let problem = Problem::Internal(id);
+    let problem = Problem::logged(reason);
     if api { json(&problem) } else { page(&problem) }
 }
 

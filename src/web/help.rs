@@ -1,11 +1,10 @@
 //! The help page: where to point an exporter, and how to read what is drawn.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
+use super::asking::Site;
 use super::error;
 use super::params::Link;
 use super::view::Chrome;
@@ -78,11 +77,11 @@ struct Specimen {
 }
 
 /// `GET /help`.
-pub(super) async fn page(State(state): State<Arc<super::State>>) -> Response {
+pub(super) async fn page(State(site): State<Site>) -> Response {
     error::render(&HelpPage {
         chrome: Chrome::new("help"),
-        grpc_addr: state.grpc_addr.clone(),
-        http_addr: state.http_addr.clone(),
+        grpc_addr: site.state().grpc_addr.clone(),
+        http_addr: site.state().http_addr.clone(),
         verdicts: verdicts(),
         states: states(),
         outcomes: outcomes(),

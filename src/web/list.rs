@@ -1,31 +1,27 @@
 //! The list of recent requests.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use super::asking::Site;
 use super::error::{self, Problem};
 use super::params::{Link, Params, bad};
 use super::trace::is_prefix;
 use super::view::{Chrome, LONG, ListedView, SHORT, day};
 use crate::model::{Outcome, UnixNanos};
-use crate::query::filter::{Filter, FilterError};
+use crate::query::filter::{Filter, FilterError, instant};
 use crate::query::requests::{self, Counts, Page, Query, Sort};
+use crate::query::scan::Selection;
 use crate::report::number;
 use crate::report::svg::{Icon, display_name};
+use crate::store::{Snapshot, Window};
 use crate::telemetry::clock;
 
 /// Rows on a page, and the most that can be asked for.
 const ROWS: usize = 50;
 const MOST_ROWS: usize = 500;
-
-/// The words that choose an order.
-fn sort_words() -> [(&'static str, Sort); Sort::ALL.len()] {
-    Sort::ALL.map(|sort| (sort.as_str(), sort))
-}
 
 #[derive(Template)]
 #[template(path = "requests.html")]
@@ -35,6 +31,8 @@ struct RequestsPage {
     outcomes: Vec<Choice>,
     sorts: Vec<Choice>,
     samples: bool,
+    /// Files that cannot be read, counted.
+    faults: Option<String>,
     heading: String,
     showing: String,
     rows: Vec<ListedView>,
@@ -125,16 +123,23 @@ impl From<Refused> for Problem {
 }
 
 /// `GET /` and `GET /requests`.
-pub(super) async fn page(
-    State(state): State<Arc<super::State>>,
-    RawQuery(query): RawQuery,
-) -> Response {
+pub(super) async fn page(State(site): State<Site>, RawQuery(query): RawQuery) -> Response {
     let params = Params::read(query.as_deref());
     match read(&params, ROWS) {
-        Ok(asked) => error::render(&build(&state, &asked)),
+        Ok(asked) => {
+            let built = site.ask("list", move |state| build(state, &asked)).await;
+            match built.and_then(|page| page) {
+                Ok(page) => error::render(&page),
+                Err(problem) => error::page(&problem),
+            }
+        }
         Err(Refused::Filter(refused)) => {
             let (error, asked) = *refused;
-            let mut answer = error::render(&with_fault(&state, &asked, &error));
+            let built = site.ask("list", move |state| with_fault(state, &asked, &error));
+            let mut answer = match built.await {
+                Ok(page) => error::render(&page),
+                Err(problem) => error::page(&problem),
+            };
             if answer.status() == StatusCode::OK {
                 *answer.status_mut() = StatusCode::BAD_REQUEST;
             }
@@ -149,7 +154,7 @@ fn outcome_words() -> [(&'static str, Outcome); Outcome::ALL.len()] {
     Outcome::ALL.map(|outcome| (outcome.as_str(), outcome))
 }
 
-/// Reads `q`, `outcome`, `sort`, `limit` and `cursor`.
+/// Reads `q`, `outcome`, `sort`, `limit`, `since`, `until` and `cursor`.
 pub(super) fn read(params: &Params, rows: usize) -> Result<Asked, Refused> {
     let query = query(params, rows).map_err(Refused::Problem)?;
     let mut asked = Asked {
@@ -158,7 +163,7 @@ pub(super) fn read(params: &Params, rows: usize) -> Result<Asked, Refused> {
     };
     if let Some(text) = &asked.q {
         match filter(text) {
-            Ok(filter) => asked.query.filter = Some(filter),
+            Ok(filter) => asked.query.selection.filter = Some(filter),
             Err(error) => return Err(Refused::Filter(Box::new((error, asked)))),
         }
     }
@@ -185,28 +190,53 @@ fn query(params: &Params, rows: usize) -> Result<Query, Problem> {
         .transpose()?;
     Ok(Query {
         outcome: params.choice("outcome", &outcome_words())?,
-        sort: params.choice("sort", &sort_words())?.unwrap_or_default(),
+        sort: sort(params)?,
+        selection: Selection {
+            filter: None,
+            window: Window {
+                since: instant_of(params, "since")?,
+                until: instant_of(params, "until")?,
+            },
+        },
         limit: params.number("limit", rows, 1, MOST_ROWS)?,
         cursor,
         ..Query::default()
     })
 }
 
-fn build(state: &super::State, asked: &Asked) -> RequestsPage {
+/// `newest`, `worst`, or a field of a request, with `-` before it for the largest first.
+fn sort(params: &Params) -> Result<Sort, Problem> {
+    let Some(text) = params.get("sort") else {
+        return Ok(Sort::default());
+    };
+    text.parse().map_err(|error| {
+        let words = Sort::NAMED.map(|sort| sort.to_string()).join(", ");
+        let wanted = format!("one of {words}, or a field such as -elapsed ({error})");
+        bad("sort", text, &wanted)
+    })
+}
+
+fn instant_of(params: &Params, name: &str) -> Result<Option<UnixNanos>, Problem> {
+    let Some(text) = params.get(name) else {
+        return Ok(None);
+    };
+    let at = instant(text, Some(UnixNanos(clock::unix_nanos())));
+    let wanted = "an instant such as 2026-10-07T09:00:00Z, or a time ago such as -15m";
+    at.map(Some).map_err(|_| bad(name, text, wanted))
+}
+
+fn build(state: &super::State, asked: &Asked) -> Result<RequestsPage, Problem> {
     let query = &asked.query;
-    let page = requests::page(state.store.memory(), query);
-    let day = page
-        .rows
-        .first()
-        .and_then(|row| row.request())
-        .map(day)
-        .unwrap_or_default();
+    let snapshot = state.store.snapshot();
+    let page = requests::page(&snapshot, query)?;
+    let day = page.rows.first().map(day).unwrap_or_default();
     let rows: Vec<ListedView> = page
         .rows
         .iter()
-        .filter_map(|listed| Some(ListedView::new(listed.request()?, &day)))
+        .map(|row| ListedView::new(row, &day))
         .collect();
-    RequestsPage {
+    Ok(RequestsPage {
+        faults: faults(&snapshot),
         outcomes: outcomes(asked, Some(&page.counts)),
         heading: heading(query.outcome, page.matching),
         showing: showing(&page, asked, &day),
@@ -214,6 +244,14 @@ fn build(state: &super::State, asked: &Asked) -> RequestsPage {
         pager: pager(asked, &page),
         rows,
         ..frame(state, asked)
+    })
+}
+
+/// What to say of files that cannot be read; their names are for the log.
+fn faults(snapshot: &Snapshot) -> Option<String> {
+    match snapshot.faults().len() {
+        0 => None,
+        count => Some(number::counted(count, "stored file", "stored files")),
     }
 }
 
@@ -240,6 +278,7 @@ fn with_fault(state: &super::State, asked: &Asked, error: &FilterError) -> Reque
 /// What the page has whatever the list holds.
 fn frame(state: &super::State, asked: &Asked) -> RequestsPage {
     let query = &asked.query;
+    let window = query.selection.window;
     let kept = [
         (
             "outcome",
@@ -247,12 +286,14 @@ fn frame(state: &super::State, asked: &Asked) -> RequestsPage {
         ),
         (
             "sort",
-            (query.sort != Sort::Newest).then(|| query.sort.as_str().to_owned()),
+            (query.sort != Sort::Newest).then(|| query.sort.to_string()),
         ),
         (
             "limit",
             (query.limit != ROWS).then(|| query.limit.to_string()),
         ),
+        ("since", window.since.map(|at| at.to_string())),
+        ("until", window.until.map(|at| at.to_string())),
     ];
     RequestsPage {
         chrome: Chrome::new("requests"),
@@ -266,14 +307,9 @@ fn frame(state: &super::State, asked: &Asked) -> RequestsPage {
             clear: asked.q.as_ref().map(|_| asked.without_filter()),
         },
         outcomes: Vec::new(),
-        sorts: sort_words()
-            .map(|(word, sort)| Choice {
-                href: asked.href(query.outcome, sort, None),
-                text: format!("{word} first"),
-                current: sort == query.sort,
-            })
-            .into(),
-        samples: state.store.memory().has_samples(),
+        sorts: sorts(asked),
+        faults: None,
+        samples: state.store.has_samples(),
         heading: String::new(),
         showing: String::new(),
         rows: Vec::new(),
@@ -285,6 +321,22 @@ fn frame(state: &super::State, asked: &Asked) -> RequestsPage {
         down: Icon::Down.to_string(),
         next_icon: Icon::Next.to_string(),
     }
+}
+
+/// A link for each order that has a name, and the one that was asked for.
+fn sorts(asked: &Asked) -> Vec<Choice> {
+    let current = asked.query.sort;
+    let choice = |sort: Sort, text| Choice {
+        href: asked.href(asked.query.outcome, sort, None),
+        text,
+        current: sort == current,
+    };
+    let named = Sort::NAMED.map(|sort| choice(sort, format!("{sort} first")));
+    let other = match current {
+        Sort::By(by) => Some(choice(current, by.words())),
+        Sort::Newest | Sort::Worst => None,
+    };
+    named.into_iter().chain(other).collect()
 }
 
 fn heading(outcome: Option<Outcome>, count: usize) -> String {
@@ -306,7 +358,7 @@ fn words(outcome: Outcome) -> String {
 
 fn showing(page: &Page, asked: &Asked, day: &str) -> String {
     let query = &asked.query;
-    let mut out = if query.outcome.is_some() || query.filter.is_some() {
+    let mut out = if query.outcome.is_some() || !query.selection.is_all() {
         format!("of {} held", number::count(page.held))
     } else {
         "held in memory; the oldest leave first".to_owned()
@@ -363,7 +415,7 @@ fn empty(asked: &Asked, page: &Page) -> Empty {
             first_time: true,
         };
     }
-    if query.filter.is_some() && page.counts.total() == 0 {
+    if !query.selection.is_all() && page.counts.total() == 0 {
         return Empty {
             what: "No request matches this filter.".to_owned(),
             hint: "Those that are held are different.",
@@ -397,7 +449,7 @@ fn pager(asked: &Asked, page: &Page) -> Vec<Pager> {
             next: false,
         });
     }
-    if let Some(next) = page.next {
+    if let Some(next) = &page.next {
         let href = asked.href(query.outcome, query.sort, Some(&next.to_string()));
         links.push(Pager {
             href,
@@ -427,12 +479,18 @@ impl Asked {
         cursor: Option<&str>,
     ) -> String {
         let limit = (self.query.limit != ROWS).then(|| self.query.limit.to_string());
+        let order = (sort != Sort::Newest).then(|| sort.to_string());
+        let window = self.query.selection.window;
+        let since = window.since.map(|at| at.to_string());
+        let until = window.until.map(|at| at.to_string());
         Link {
             path: "/requests",
             pairs: &[
                 ("q", q),
                 ("outcome", outcome.map(Outcome::as_str)),
-                ("sort", (sort != Sort::Newest).then(|| sort.as_str())),
+                ("sort", order.as_deref()),
+                ("since", since.as_deref()),
+                ("until", until.as_deref()),
                 ("limit", limit.as_deref()),
                 ("cursor", cursor),
             ],

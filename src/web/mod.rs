@@ -4,6 +4,7 @@
 //! stranger's text is escaped wherever it stands, and an answer tells nothing about the inside.
 
 mod api;
+mod asking;
 mod assets;
 mod error;
 mod guard;
@@ -42,7 +43,7 @@ pub struct State {
 /// The routes of the pages, the API, `/metrics`, `/healthz` and `/readyz`.
 pub fn router(state: State) -> Router {
     let guard = guard::Hosts::of(&state.web_addr);
-    let state = Arc::new(state);
+    let telemetry = Arc::clone(&state.telemetry);
     Router::new()
         .route("/", get(list::page))
         .route("/requests", get(list::page))
@@ -58,8 +59,8 @@ pub fn router(state: State) -> Router {
         .route("/api/v1/traces/{trace_id}", get(api::trace))
         .fallback(error::unknown)
         .method_not_allowed_fallback(error::method)
-        .with_state(Arc::clone(&state))
-        .merge(telemetry::routes(Arc::clone(&state.telemetry)))
+        .with_state(asking::Site::new(state))
+        .merge(telemetry::routes(telemetry))
         .layer(from_fn(guard::catch))
         .layer(from_fn_with_state(guard, guard::hosts))
         .layer(from_fn(guard::headers))

@@ -1,11 +1,10 @@
 //! One request's page.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 
+use super::asking::Site;
 use super::error::{self, Problem};
 use super::params::{Params, bad};
 use super::trace::{gone, read_id};
@@ -34,10 +33,12 @@ struct PlaceView {
     after: Option<String>,
 }
 
-fn place(state: &super::State, request: &Request) -> Option<PlaceView> {
-    let place = requests::place(state.store.memory(), request)?;
+fn place(state: &super::State, request: &Request) -> Result<Option<PlaceView>, Problem> {
+    let this = (request.trace_id, request.request);
+    let snapshot = state.store.snapshot();
+    let place = requests::place(&snapshot, request.outcome, request.start, this)?;
     let link = |(trace, request)| link_to(trace, request);
-    Some(PlaceView {
+    Ok(place.map(|place| PlaceView {
         words: format!(
             "{} of {} {}",
             number::count(place.position),
@@ -46,16 +47,22 @@ fn place(state: &super::State, request: &Request) -> Option<PlaceView> {
         ),
         before: place.before.map(link),
         after: place.after.map(link),
-    })
+    }))
 }
 
 /// `GET /requests/{trace_id}/{request}`.
 pub(super) async fn page(
-    State(state): State<Arc<super::State>>,
+    State(site): State<Site>,
     Path((trace_id, request)): Path<(String, String)>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    match build(&state, &trace_id, &request, &Params::read(query.as_deref())) {
+    let params = Params::read(query.as_deref());
+    let built = site
+        .ask("request", move |state| {
+            build(state, &trace_id, &request, &params)
+        })
+        .await;
+    match built.and_then(|page| page) {
         Ok(page) => error::render(&page),
         Err(problem) => error::page(&problem),
     }
@@ -80,7 +87,7 @@ fn build(
             None => None,
         },
     };
-    let stored = state.store.memory().get(id).ok_or_else(|| gone(trace_id))?;
+    let stored = state.store.get(id)?.ok_or_else(|| gone(trace_id))?;
     let found = stored
         .analysis
         .requests
@@ -94,7 +101,7 @@ fn build(
     })?;
     Ok(RequestPage {
         chrome: Chrome::new("requests"),
-        place: place(state, request),
+        place: place(state, request)?,
         page: RequestView::new(&stored, request, select),
         warning: Icon::Severity(Severity::Warning).to_string(),
     })

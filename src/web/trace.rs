@@ -1,11 +1,10 @@
 //! From a trace id, or the beginning of one, to a request's page.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Redirect, Response};
 
+use super::asking::Site;
 use super::error::{self, Problem};
 use super::params::{Link, Params, bad};
 use super::view::{Chrome, link_to, name};
@@ -38,11 +37,11 @@ struct Match {
 }
 
 /// `GET /traces/{trace_id}`: its worst request.
-pub(super) async fn page(
-    State(state): State<Arc<super::State>>,
-    Path(trace_id): Path<String>,
-) -> Response {
-    match worst_of(&state, &trace_id) {
+pub(super) async fn page(State(site): State<Site>, Path(trace_id): Path<String>) -> Response {
+    let found = site
+        .ask("trace", move |state| worst_of(state, &trace_id))
+        .await;
+    match found.and_then(|href| href) {
         Ok(href) => Redirect::to(&href).into_response(),
         Err(problem) => error::page(&problem),
     }
@@ -50,16 +49,16 @@ pub(super) async fn page(
 
 fn worst_of(state: &super::State, trace_id: &str) -> Result<String, Problem> {
     let id = read_id(trace_id)?;
-    let stored = state.store.memory().get(id).ok_or_else(|| gone(trace_id))?;
+    let stored = state.store.get(id)?.ok_or_else(|| gone(trace_id))?;
     let request = worst(&stored.analysis.requests).ok_or_else(|| gone(trace_id))?;
     Ok(link_to(id, request.request))
 }
 
 /// The request to look at first: the worst outcome, then the most wasted, then the earliest.
-pub(super) fn worst(requests: &[Request]) -> Option<&Request> {
+fn worst<'r>(requests: impl IntoIterator<Item = &'r Request>) -> Option<&'r Request> {
     let rank = |outcome| Outcome::ALL.iter().position(|known| *known == outcome);
     requests
-        .iter()
+        .into_iter()
         .min_by_key(|request| (rank(request.outcome), -request.wasted, request.start))
 }
 
@@ -74,10 +73,7 @@ fn is_hex(text: &str) -> bool {
 
 /// `GET /traces?q=`: the trace whose id begins so, or the list of those that do; anything but hex
 /// digits is a filter of the list of requests.
-pub(super) async fn find(
-    State(state): State<Arc<super::State>>,
-    RawQuery(query): RawQuery,
-) -> Response {
+pub(super) async fn find(State(site): State<Site>, RawQuery(query): RawQuery) -> Response {
     let params = Params::read(query.as_deref());
     let Some(wanted) = params.get("q") else {
         return Redirect::to("/requests").into_response();
@@ -96,34 +92,60 @@ pub(super) async fn find(
             "a trace id or its first 4 or more hex digits",
         ));
     }
-    let found = state.store.memory().find_prefix(wanted);
-    match found.as_slice() {
-        [] => error::page(&gone(wanted)),
-        [one] => Redirect::to(&format!("/traces/{one}")).into_response(),
-        many => error::render(&TracesPage {
-            chrome: Chrome::new("requests"),
-            wanted: wanted.to_ascii_lowercase(),
-            count: number::count(many.len()),
-            rows: many
-                .iter()
-                .take(MATCHES)
-                .filter_map(|id| line(&state, *id))
-                .collect(),
-            more: many.len() > MATCHES,
-        }),
+    let wanted = wanted.to_owned();
+    let found = site
+        .ask("trace", move |state| matches(state, &wanted))
+        .await;
+    match found.and_then(|found| found) {
+        Ok(Found::One(id)) => Redirect::to(&format!("/traces/{id}")).into_response(),
+        Ok(Found::Many(page)) => error::render(&*page),
+        Err(problem) => error::page(&problem),
     }
 }
 
-fn line(state: &super::State, id: TraceId) -> Option<Match> {
-    let stored = state.store.memory().get(id)?;
-    let request = worst(&stored.analysis.requests)?;
-    Some(Match {
+/// The traces whose id begins so.
+enum Found {
+    One(TraceId),
+    Many(Box<TracesPage>),
+}
+
+fn matches(state: &super::State, wanted: &str) -> Result<Found, Problem> {
+    let found = state.store.find_prefix(wanted, MATCHES + 1)?;
+    let more = found.len() > MATCHES;
+    match found.as_slice() {
+        [] => Err(gone(wanted)),
+        [one] => Ok(Found::One(*one)),
+        many => {
+            let mut rows = Vec::new();
+            for id in many.iter().take(MATCHES) {
+                rows.extend(line(state, *id)?);
+            }
+            let count = number::count(many.len().min(MATCHES));
+            Ok(Found::Many(Box::new(TracesPage {
+                chrome: Chrome::new("requests"),
+                wanted: wanted.to_ascii_lowercase(),
+                count: if more {
+                    format!("more than {count}")
+                } else {
+                    count
+                },
+                rows,
+                more,
+            })))
+        }
+    }
+}
+
+fn line(state: &super::State, id: TraceId) -> Result<Option<Match>, Problem> {
+    let stored = state.store.get(id)?;
+    let requests = stored.iter().flat_map(|stored| &stored.analysis.requests);
+    Ok(worst(requests).map(|request| Match {
         href: link_to(id, request.request),
         id: id.to_string(),
         badge: Badge::Outcome(request.outcome).to_string(),
         name: name(&format!("{} {}", request.service, request.operation)),
         when: number::instant(request.start),
-    })
+    }))
 }
 
 /// A whole trace id.

@@ -27,6 +27,7 @@ mod jaeger;
 mod listen;
 mod lists;
 mod otlp;
+mod over_store;
 mod query;
 mod readme;
 mod receive;

@@ -124,7 +124,9 @@ fn the_ledger_sums_to_the_whole() {
         if let (Some(row), Some(consumed)) = (culprit, consumed) {
             assert!(row.time >= consumed, "{name}");
         }
-        let bar = minibar::mini_bar(request);
+        let largest =
+            consumed.unwrap_or_else(|| ledger.rows.first().map_or(Nanos::ZERO, |row| row.time));
+        let bar = minibar::mini_bar(request.elapsed, request.budget, largest, consumed.is_some());
         assert!(
             bar.largest + bar.rest + bar.late <= minibar::WHOLE,
             "{name}"

@@ -12,6 +12,7 @@ mod error;
 mod eval;
 mod fields;
 mod instant;
+mod lazy;
 mod lex;
 mod literal;
 mod near;

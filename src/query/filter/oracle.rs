@@ -2,13 +2,19 @@
 //!
 //! It finds values by the keys that people read, and compares them as they are printed.
 
+use std::collections::BTreeMap;
+
+use polars::prelude::{DataFrame, IntoLazy as _, PolarsError, col};
 use proptest::prelude::*;
 use serde_json::Value as Json;
 
 use super::tests::expr;
 use super::*;
-use crate::model::{Culprit, Finding, How, Nanos, Note, Outcome, Part, Rule, Source, Verdict};
+use crate::model::{
+    Analysis, Culprit, Finding, How, Nanos, Note, Outcome, Part, Rule, Source, Trace, Verdict,
+};
 use crate::query::fixtures::{chain, fan_out, finding, ms};
+use crate::store::tables::{Builder, Table, Wanted};
 
 fn matches(expr: &Expr, request: &Json) -> bool {
     match expr {
@@ -139,7 +145,7 @@ fn request() -> impl Strategy<Value = Request> {
             operation: "Quote".into(),
             part: Part::ALL[pick(7, Part::ALL.len())],
             to: (n[7] % 2 > 0).then(|| "postgres".into()),
-            consumed: ms(i64::from(n[7])),
+            consumed: ms(i64::from(n[7] % 100)),
             share: (ms(i64::from(n[7] % 100)), ms(100)),
             typical: (n[8] % 2 > 0).then(|| ms(41)),
             excess: None,
@@ -167,7 +173,43 @@ fn request() -> impl Strategy<Value = Request> {
     })
 }
 
+/// Which of the requests a filter takes from the tables that hold them.
+fn taken(filter: &Filter, requests: &[Request]) -> Vec<bool> {
+    let mut builder = Builder::new(&Wanted::tables(Table::ALL));
+    for request in requests {
+        let analysis = Analysis {
+            trace_id: request.trace_id,
+            requests: vec![request.clone()],
+        };
+        builder.add(&Trace::default(), &analysis);
+    }
+    let frames: BTreeMap<Table, DataFrame> = builder.finish().unwrap().into_iter().collect();
+    let scan = |table: Table| Ok::<_, PolarsError>(frames[&table].clone().lazy());
+    let rows = filter.tabled().rows(scan(Table::Requests).unwrap(), scan);
+    let found = rows.unwrap().select([col("trace_id")]).collect().unwrap();
+    let ids = found.column("trace_id").unwrap().str().unwrap();
+    let ids: Vec<&str> = ids.iter().map(Option::unwrap).collect();
+    let times = |id: String| ids.iter().filter(|found| **found == id).count();
+    let found = requests.iter().map(|one| times(one.trace_id.to_string()));
+    found
+        .map(|times| {
+            assert!(times < 2, "a request is there {times} times");
+            times == 1
+        })
+        .collect()
+}
+
 proptest! {
+    #[test]
+    fn tables_say_what_the_requests_say(text in expr(), mut requests in prop::collection::vec(request(), 1..6)) {
+        let filter = Filter::parse(&text).map_err(|error| TestCaseError::fail(format!("{text}: {error}")))?;
+        for (number, request) in requests.iter_mut().enumerate() {
+            request.trace_id.0[0] ^= number as u8;
+        }
+        let wanted: Vec<bool> = requests.iter().map(|one| filter.matches(one)).collect();
+        prop_assert_eq!(taken(&filter, &requests), wanted, "{}", filter);
+    }
+
     #[test]
     fn evaluation_says_what_the_json_says(text in expr(), request in request()) {
         let filter = Filter::parse(&text).map_err(|error| TestCaseError::fail(format!("{text}: {error}")))?;
@@ -198,6 +240,7 @@ proptest! {
             let found = filter.matches(&request);
             prop_assert!(found || op == "!=", "{}", text);
             prop_assert_eq!(found, matches(&filter.root, &json), "{}", text);
+            prop_assert_eq!(taken(&filter, std::slice::from_ref(&request)), [found], "{}", text);
         }
     }
 }

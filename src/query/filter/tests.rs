@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::query::fixtures::{chain, fan_out};
+use crate::store::tables::Type;
 
 fn parsed(text: &str) -> Filter {
     Filter::parse_at(text, UnixNanos(1_791_363_600_000_000_000))
@@ -309,6 +310,56 @@ fn the_table_has_each_field_once_with_a_meaning() {
     }
     for (example, _) in SYNTAX {
         parsed(example);
+    }
+}
+
+#[test]
+fn every_field_has_a_column_of_its_type() {
+    for field in fields() {
+        let columns = lazy::table(field).columns().iter();
+        let column = columns.clone().find(|column| column.name == field.column);
+        let column = column.unwrap_or_else(|| panic!("`{}` has no column", field.name));
+        let fits = match field.kind {
+            Kind::Id => column.kind == Type::Id,
+            Kind::Text | Kind::Word(_) if field.of() == Of::Note => column.kind == Type::Json,
+            Kind::Text | Kind::Word(_) | Kind::Object => column.kind == Type::Text,
+            Kind::Time => column.kind == Type::Ms,
+            Kind::Count => matches!(column.kind, Type::Count | Type::Number),
+            Kind::Share => matches!(column.kind, Type::Share | Type::Ms),
+            Kind::Flag => column.kind == Type::Flag,
+            Kind::Instant => column.kind == Type::Time,
+        };
+        assert!(fits, "`{}` in `{}`", field.name, column.name);
+        let is_notes = field.of() == Of::Note;
+        assert!(
+            is_notes || column.nullable == field.nullable,
+            "{}",
+            field.name
+        );
+    }
+}
+
+#[test]
+fn comparisons_of_the_start_make_a_window() {
+    let at = |text: &str| instant(text, None).unwrap();
+    let [one, two] = ["2026-10-07T09:00:00Z", "2026-10-07T10:00:00Z"].map(at);
+    for (text, window) in [
+        ("start >= 2026-10-07T09:00Z", (Some(one), None)),
+        (
+            "start > 2026-10-07T09:00Z and spans > 1 and start < 2026-10-07T10:00Z",
+            (Some(one), Some(two)),
+        ),
+        (
+            "start > 2026-10-07T09:00Z and start > 2026-10-07T10:00Z",
+            (Some(two), None),
+        ),
+        ("start = 2026-10-07T09:00Z", (Some(one), Some(one))),
+        ("start != 2026-10-07T09:00Z", (None, None)),
+        ("not start > 2026-10-07T09:00Z", (None, None)),
+        ("start > 2026-10-07T09:00Z or spans > 1", (None, None)),
+        ("hop.start > 1ms", (None, None)),
+    ] {
+        assert_eq!(parsed(text).window(), window, "{text}");
     }
 }
 

@@ -63,12 +63,10 @@ impl fmt::Display for MiniBar {
 mod tests {
     use super::*;
     use crate::model::Nanos;
-    use crate::query::fixtures;
 
     fn bar(elapsed: i64) -> String {
-        let mut request = fixtures::chain();
-        request.elapsed = Nanos::from_millis(elapsed);
-        let bar = minibar::mini_bar(&request);
+        let ms = Nanos::from_millis;
+        let bar = minibar::mini_bar(ms(elapsed), Some(ms(1000)), ms(497), true);
         MiniBar {
             bar,
             part: Part::Dependency,

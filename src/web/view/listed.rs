@@ -1,9 +1,10 @@
 //! One row of the list of requests.
 
 use super::words::{link_to, name};
-use crate::model::{Nanos, Part, Request};
-use crate::query::ledger::ledger;
+use crate::model::{Nanos, Part};
+use crate::query::ledger;
 use crate::query::minibar::mini_bar;
+use crate::query::requests::Row;
 use crate::report::number;
 use crate::report::svg::{Badge, Escaped, Icon, MiniBar};
 
@@ -32,18 +33,21 @@ pub(in crate::web) struct ListedView {
 
 impl ListedView {
     /// `day` stands over the list: rows of that day show their time alone.
-    pub(in crate::web) fn new(request: &Request, day: &str) -> Self {
+    pub(in crate::web) fn new(request: &Row, day: &str) -> Self {
         let instant = number::instant(request.start);
-        let ledger = ledger(request);
-        // Of a request that was met the largest row is shown without a sign: nobody is to blame.
-        let largest = ledger
-            .rows
-            .iter()
-            .find(|row| row.culprit)
-            .or(ledger.rows.first());
+        // Of a request that was met the largest part is shown without a sign: nobody is to blame.
         let blame = request.culprit.is_some();
-        let part = largest.and_then(|row| row.kind).unwrap_or(Part::TransitOut);
-        let held_title = largest.map(|row| name(&row.name)).unwrap_or_default();
+        let largest = match (&request.culprit, &request.largest) {
+            (Some(of), _) => Some((&of.service, &of.operation, of.part, &of.to, of.consumed)),
+            (None, Some(of)) => Some((&of.service, &of.operation, of.part, &of.to, of.time)),
+            (None, None) => None,
+        };
+        let part = largest.map_or(Part::TransitOut, |(_, _, part, ..)| part);
+        let held_time = largest.map(|(.., time)| time);
+        let held_title = largest.map_or_else(String::new, |(service, operation, part, to, _)| {
+            name(&ledger::name(service, operation, part, to.as_ref(), true))
+        });
+        let whole = request.budget.unwrap_or(request.elapsed).at_least_zero();
         let sign = if blame {
             format!(r#"{}<span class="sr">culprit </span>"#, Icon::Culprit)
         } else {
@@ -58,7 +62,12 @@ impl ListedView {
             operation: name(&request.operation),
             mini: request.budget.map(|_| {
                 MiniBar {
-                    bar: mini_bar(request),
+                    bar: mini_bar(
+                        request.elapsed,
+                        request.budget,
+                        held_time.unwrap_or_default(),
+                        blame,
+                    ),
                     part,
                 }
                 .to_string()
@@ -76,10 +85,10 @@ impl ListedView {
                 .map(|_| format!("{sign} <bdi dir=\"ltr\">{}</bdi>", Escaped(&held_title)))
                 .unwrap_or_default(),
             held_title,
-            held_time: number::ms_or_unknown(largest.map(|row| row.time)),
-            held_share: largest.map_or_else(
+            held_time: number::ms_or_unknown(held_time),
+            held_share: held_time.map_or_else(
                 || number::UNKNOWN.to_owned(),
-                |row| number::percent_whole(row.time, ledger.whole),
+                |time| number::percent_whole(time, whole),
             ),
             surfaced: request
                 .surfaced
@@ -112,7 +121,7 @@ fn clock(instant: &str, day: &str) -> String {
 }
 
 /// The day of a request's start.
-pub(in crate::web) fn day(request: &Request) -> String {
+pub(in crate::web) fn day(request: &Row) -> String {
     let instant = number::instant(request.start);
     instant.split(' ').next().unwrap_or_default().to_owned()
 }

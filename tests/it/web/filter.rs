@@ -30,7 +30,7 @@ async fn the_list_and_the_api_take_the_filter_of_the_command_line() {
     let answer = site
         .get(&format!("/api/v1/requests?q={}", encoded(text)))
         .await;
-    let rows: Vec<String> = wanted.iter().map(|one| json::listed(one)).collect();
+    let rows: Vec<String> = wanted.iter().map(|one| json::listed(*one)).collect();
     let expected = format!("{{\"requests\":[{}],\"next\":null}}", rows.join(","));
     assert_eq!(answer.body, expected);
 

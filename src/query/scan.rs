@@ -1,0 +1,137 @@
+//! Running plans over the store's tables, piece by piece.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use polars::prelude::{
+    DataFrame, Engine, JoinArgs, JoinType, LazyFrame, MaintainOrderJoin, PlanCallback, col,
+};
+
+use super::error::QueryError;
+use super::filter::Filter;
+use super::requests::Counts;
+use super::rows::IDENTITY;
+use crate::model::UnixNanos;
+use crate::store::tables::Table;
+use crate::store::{Snapshot, StoreError, Window};
+
+/// Nanoseconds of an hour, the stretch by which the store keeps requests apart.
+pub(super) const HOUR: u64 = 3_600_000_000_000;
+
+/// Which requests of the store are asked about.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Selection {
+    /// Only those that match.
+    pub filter: Option<Filter>,
+    /// Only those that start in it.
+    pub window: Window,
+}
+
+impl Selection {
+    /// True if every request is one of them.
+    pub fn is_all(&self) -> bool {
+        self.filter.is_none() && self.window == Window::ALL
+    }
+
+    /// The stretch of time in which all of them lie: what need not be opened is outside of it.
+    pub fn stretch(&self) -> Window {
+        let Some(filter) = &self.filter else {
+            return self.window;
+        };
+        let (since, last) = filter.window();
+        let until = last.map(|last| UnixNanos(last.0.saturating_add(1)));
+        narrowed(self.window, Window { since, until })
+    }
+
+    /// Their rows in another table; those of a request stand together, in their order.
+    pub(super) fn rows(&self, snapshot: &Snapshot, table: Table) -> Result<LazyFrame, StoreError> {
+        let rows = snapshot.scan(table, &self.stretch())?;
+        if self.filter.is_none() {
+            return Ok(rows);
+        }
+        let ids = self.requests(snapshot, Window::ALL)?;
+        let on = IDENTITY.map(col);
+        let args = JoinArgs {
+            maintain_order: MaintainOrderJoin::Left,
+            ..JoinArgs::new(JoinType::Semi)
+        };
+        Ok(rows.join(ids.select(on.clone()), on.clone(), on, args))
+    }
+
+    /// Their rows in `requests`, within a stretch of the time.
+    pub(super) fn requests(
+        &self,
+        snapshot: &Snapshot,
+        within: Window,
+    ) -> Result<LazyFrame, StoreError> {
+        let window = narrowed(self.stretch(), within);
+        let rows = snapshot.scan(Table::Requests, &window)?;
+        match &self.filter {
+            None => Ok(rows),
+            Some(filter) => filter
+                .tabled()
+                .rows(rows, |table| snapshot.scan(table, &window)),
+        }
+    }
+}
+
+/// Rows of which times are kept until their percentiles are known, at 24 bytes each.
+const MOST_ROWS: usize = 40_000_000;
+
+/// So many rows, if they may be summed up.
+pub(super) fn within_bounds(rows: usize) -> Result<usize, QueryError> {
+    if rows > MOST_ROWS {
+        return Err(QueryError::TooMany(MOST_ROWS));
+    }
+    Ok(rows)
+}
+
+/// What lies in both.
+pub(super) fn narrowed(one: Window, other: Window) -> Window {
+    let later = |a: Option<UnixNanos>, b: Option<UnixNanos>| a.max(b);
+    let earlier = |a: Option<UnixNanos>, b: Option<UnixNanos>| match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    Window {
+        since: later(one.since, other.since),
+        until: earlier(one.until, other.until),
+    }
+}
+
+/// Takes the rows of a plan into `state`, some at a time, so that memory holds few of them,
+/// whatever the plan gives. With `ordered` they come in their order.
+pub(super) fn fold<T: Send + 'static>(
+    plan: LazyFrame,
+    ordered: bool,
+    state: T,
+    step: impl Fn(&mut T, &DataFrame) -> Result<(), QueryError> + Send + Sync + 'static,
+) -> Result<T, QueryError> {
+    let shared = Arc::new(Mutex::new((Some(state), None::<QueryError>)));
+    let inside = Arc::clone(&shared);
+    let callback = PlanCallback::new(move |batch: DataFrame| {
+        let mut inside = inside.lock().unwrap_or_else(PoisonError::into_inner);
+        let (state, fault) = &mut *inside;
+        let Some(state) = state else { return Ok(true) };
+        if let Err(error) = step(state, &batch) {
+            *fault = Some(error);
+        }
+        Ok(fault.is_some())
+    });
+    let plan = plan.sink_batches(callback, ordered, None)?;
+    plan.collect_with_engine(Engine::Streaming)?;
+    let mut inside = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    match std::mem::take(&mut *inside) {
+        (_, Some(error)) => Err(error),
+        (Some(state), None) => Ok(state),
+        (None, None) => Err(QueryError::Engine("the rows were lost".to_owned())),
+    }
+}
+
+/// Requests by outcome, by the hour in which they start; opens no file.
+pub(super) fn hours(snapshot: &Snapshot) -> BTreeMap<UnixNanos, Counts> {
+    let hours = snapshot.hours().into_iter();
+    hours
+        .map(|(hour, outcomes)| (hour, Counts::from(&outcomes)))
+        .collect()
+}

@@ -1,0 +1,93 @@
+//! Questions to the store, off the threads that serve connections.
+//!
+//! **Invariant**: what touches a disk runs here, a few at a time; a page that waits for a disk
+//! stalls nobody else, and a crowd of them is told to come again instead of filling memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use super::error::Problem;
+use crate::query::QueryError;
+use crate::store::StoreError;
+use crate::telemetry::clock;
+
+/// Questions that are worked on at once.
+const AT_ONCE: usize = 4;
+
+/// Questions that wait for their turn, beyond which the next is refused.
+const WAITING: usize = 64;
+
+/// How long one waits for its turn at most.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What every handler is given.
+#[derive(Debug, Clone)]
+pub(super) struct Site(Arc<Inside>);
+
+#[derive(Debug)]
+struct Inside {
+    state: super::State,
+    turns: Semaphore,
+    places: Semaphore,
+}
+
+impl Site {
+    pub(super) fn new(state: super::State) -> Self {
+        Self(Arc::new(Inside {
+            state,
+            turns: Semaphore::new(AT_ONCE),
+            places: Semaphore::new(AT_ONCE + WAITING),
+        }))
+    }
+
+    /// What needs no disk.
+    pub(super) fn state(&self) -> &super::State {
+        &self.0.state
+    }
+
+    /// Works on a question. Its time goes to the counters under `kind`.
+    pub(super) async fn ask<T: Send + 'static>(
+        &self,
+        kind: &'static str,
+        work: impl FnOnce(&super::State) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let _place = self.0.places.try_acquire().map_err(|_| Problem::Busy)?;
+        let turn = tokio::time::timeout(PATIENCE, self.0.turns.acquire()).await;
+        let Ok(Ok(_turn)) = turn else {
+            return Err(Problem::Busy);
+        };
+        let inside = Arc::clone(&self.0);
+        let done = tokio::task::spawn_blocking(move || {
+            let began = clock::monotonic_nanos();
+            let answer = work(&inside.state);
+            let took = clock::monotonic_nanos() - began;
+            tracing::debug!(query.kind = kind, query.nanos = took, "answered");
+            answer
+        });
+        match done.await {
+            Ok(answer) => Ok(answer),
+            Err(error) => match error.try_into_panic() {
+                // The guard makes an answer of it.
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(Problem::Busy),
+            },
+        }
+    }
+}
+
+impl From<QueryError> for Problem {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::Cursor(_) | QueryError::TooMany(_) => Self::Bad(format!("{error}.")),
+            error => Self::logged(&error),
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Self::logged(&error)
+    }
+}
