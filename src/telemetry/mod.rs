@@ -1,30 +1,49 @@
 //! What the server counts, its Prometheus text, and the one reading of the clock.
 //!
 //! **Invariant**: `received = stored + rejected + shed + open`, always; at quiescence nothing is
-//! open. `expired` is a part of `stored`. Knows nothing of the domain: reasons are words.
+//! open. All count from the start of the process. What the log replays at the start is received
+//! once more (`replayed`, a part of `received`); what was there already is `duplicate`, a part of
+//! `stored`, as is `expired`. Knows nothing of the domain: reasons are words.
 
 pub mod clock;
+mod register;
 mod routes;
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
 
 pub use routes::routes;
+
+/// From a fast disk's cache to one that is in trouble.
+const FSYNC_SECONDS: [f64; 10] = [
+    0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 2.0,
+];
+
+/// From a look-up in memory to a scan of everything.
+const WORK_SECONDS: [f64; 11] = [
+    0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0,
+];
 
 /// All counters of one server. Cheap to count with from any thread; share it in an `Arc`.
 pub struct Telemetry {
     /// Spans in decoded messages, the bad ones among them.
     pub spans_received: Counter,
-    /// Spans that were analysed and put into the table of requests.
+    /// Spans that the log brought back at the start; a part of received.
+    pub spans_replayed: Counter,
+    /// Spans that were analysed and are in the store.
     pub spans_stored: Counter,
+    /// Spans that were there already, exactly so; a part of stored.
+    pub spans_duplicate: Counter,
     /// Spans that can never be taken, by reason; the sender was told.
     pub spans_rejected: ByReason,
     /// Spans that there was no room for, by reason; the sender was told to come again.
@@ -57,7 +76,42 @@ pub struct Telemetry {
     pub wire_bytes: Counter,
     /// Time that analysis took, in nanoseconds, summed over threads.
     pub analysis_nanos: Counter,
-    ready: AtomicBool,
+    /// Spans that are stored and not yet in a part.
+    pub fresh_spans: Gauge,
+    /// About how many bytes of memory they take, their analyses with them.
+    pub fresh_bytes: Gauge,
+    /// Records that the durable log took.
+    pub log_records: Counter,
+    /// Groups that were committed together.
+    pub log_commits: Counter,
+    /// How long `fdatasync` took per group, in seconds.
+    pub log_fsync: Histogram,
+    /// Groups that the disk did not take.
+    pub log_failures: Counter,
+    /// Bytes that a broken write left at the log's end and that were cut off.
+    pub log_torn_bytes: Counter,
+    /// Places of the log that were found damaged.
+    pub log_damages: Counter,
+    /// Records that are not in parts yet.
+    pub log_lag_records: Gauge,
+    /// Size of the log on disk.
+    pub log_lag_bytes: Gauge,
+    /// How long ago the oldest segment of the log was begun.
+    pub log_lag_seconds: Gauge,
+    /// How long a flush of fresh rows into parts took, in seconds.
+    pub flush_seconds: Histogram,
+    /// Flushes that failed; their rows stay fresh.
+    pub flush_failures: Counter,
+    /// Parts, by table.
+    pub parts: Family<Table, Gauge>,
+    /// Size of the parts on disk, by table.
+    pub part_bytes: Family<Table, Gauge>,
+    /// Runs of the upkeep of parts by kind (`compaction`, `retention`) and result.
+    pub upkeep: Family<Upkeep, Counter>,
+    queries: Family<Query, Histogram>,
+    serving: AtomicBool,
+    replaying: AtomicBool,
+    log_writable: AtomicBool,
     registry: Registry,
 }
 
@@ -82,6 +136,27 @@ pub struct Export {
     pub signal: &'static str,
     /// The HTTP or gRPC status code.
     pub code: u16,
+}
+
+/// A table of the store.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Table {
+    /// Its name.
+    pub table: &'static str,
+}
+
+/// A run of the upkeep.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Upkeep {
+    /// `compaction` or `retention`.
+    pub kind: &'static str,
+    /// `ok` or `failed`.
+    pub result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Query {
+    kind: &'static str,
 }
 
 impl ByReason {
@@ -111,7 +186,9 @@ impl Telemetry {
     pub fn new() -> Self {
         let mut telemetry = Self {
             spans_received: Counter::default(),
+            spans_replayed: Counter::default(),
             spans_stored: Counter::default(),
+            spans_duplicate: Counter::default(),
             spans_rejected: ByReason::default(),
             spans_shed: ByReason::default(),
             spans_expired: Counter::default(),
@@ -128,10 +205,29 @@ impl Telemetry {
             exports: Family::default(),
             wire_bytes: Counter::default(),
             analysis_nanos: Counter::default(),
-            ready: AtomicBool::new(false),
+            fresh_spans: Gauge::default(),
+            fresh_bytes: Gauge::default(),
+            log_records: Counter::default(),
+            log_commits: Counter::default(),
+            log_fsync: Histogram::new(FSYNC_SECONDS),
+            log_failures: Counter::default(),
+            log_torn_bytes: Counter::default(),
+            log_damages: Counter::default(),
+            log_lag_records: Gauge::default(),
+            log_lag_bytes: Gauge::default(),
+            log_lag_seconds: Gauge::default(),
+            flush_seconds: Histogram::new(WORK_SECONDS),
+            flush_failures: Counter::default(),
+            parts: Family::default(),
+            part_bytes: Family::default(),
+            upkeep: Family::default(),
+            queries: Family::new_with_constructor(|| Histogram::new(WORK_SECONDS)),
+            serving: AtomicBool::new(false),
+            replaying: AtomicBool::new(false),
+            log_writable: AtomicBool::new(true),
             registry: Registry::with_prefix("dwindle"),
         };
-        telemetry.register();
+        register::register(&mut telemetry);
         telemetry
     }
 
@@ -145,111 +241,43 @@ impl Telemetry {
         }
     }
 
-    /// Says that the server takes spans (true), or no longer does (false).
+    /// Counts a query of this kind (`trace`, `requests`, `sql`, ...) and how long it took.
+    pub fn observe_query(&self, kind: &'static str, took: Duration) {
+        let queries = self.queries.get_or_create(&Query { kind });
+        queries.observe(took.as_secs_f64());
+    }
+
+    /// Says that the server's ports are open (true), or that it stops (false).
     pub fn set_ready(&self, ready: bool) {
-        self.ready.store(ready, Ordering::Release);
+        self.serving.store(ready, Ordering::Release);
+    }
+
+    /// Says whether what the log holds is still being brought back.
+    pub fn set_replaying(&self, replaying: bool) {
+        self.replaying.store(replaying, Ordering::Release);
+    }
+
+    /// Says whether the log could be written when that was last tried.
+    pub fn set_log_writable(&self, writable: bool) {
+        self.log_writable.store(writable, Ordering::Release);
     }
 
     /// Whether the server takes spans.
     pub fn is_ready(&self) -> bool {
-        self.ready.load(Ordering::Acquire)
+        self.not_ready().is_none()
     }
 
-    fn register(&mut self) {
-        let r = &mut self.registry;
-        r.register(
-            "spans_received",
-            "Spans in decoded messages",
-            self.spans_received.clone(),
-        );
-        r.register(
-            "spans_stored",
-            "Spans analysed and put into the table of requests",
-            self.spans_stored.clone(),
-        );
-        r.register(
-            "spans_rejected",
-            "Spans that can never be taken",
-            self.spans_rejected.family.clone(),
-        );
-        r.register(
-            "spans_shed",
-            "Spans that there was no room for",
-            self.spans_shed.family.clone(),
-        );
-        r.register(
-            "spans_expired",
-            "Stored spans that made room for newer requests",
-            self.spans_expired.clone(),
-        );
-        r.register(
-            "spans_open",
-            "Spans received and not yet stored",
-            self.spans_open.clone(),
-        );
-        r.register(
-            "traces_open",
-            "Traces being assembled",
-            self.traces_open.clone(),
-        );
-        r.register(
-            "traces_sealed",
-            "Traces sealed, by what sealed them",
-            self.traces_sealed.family.clone(),
-        );
-        r.register(
-            "requests_held",
-            "Requests in the table",
-            self.requests_held.clone(),
-        );
-        r.register_with_unit(
-            "held",
-            "About how much memory the table of requests takes",
-            Unit::Bytes,
-            self.bytes_held.clone(),
-        );
-        r.register(
-            "revisions",
-            "Verdicts that late spans changed",
-            self.revisions.clone(),
-        );
-        r.register(
-            "logs_received",
-            "Log records in decoded messages",
-            self.logs_received.clone(),
-        );
-        r.register(
-            "logs_kept",
-            "Log records that joined a trace",
-            self.logs_kept.clone(),
-        );
-        r.register(
-            "logs_rejected",
-            "Log records that were not taken",
-            self.logs_rejected.family.clone(),
-        );
-        r.register(
-            "points_rejected",
-            "Metric data points, none of which is taken",
-            self.points_rejected.clone(),
-        );
-        r.register(
-            "exports",
-            "Export calls by protocol, signal and answer",
-            self.exports.clone(),
-        );
-        r.register_with_unit(
-            "wire",
-            "Size of export calls as they came",
-            Unit::Bytes,
-            self.wire_bytes.clone(),
-        );
-        r.register_with_unit(
-            "analysis",
-            "Time that analysis took, summed over threads",
-            Unit::Other("nanoseconds".into()),
-            self.analysis_nanos.clone(),
-        );
+    /// Why the server takes no spans, if it does not.
+    pub fn not_ready(&self) -> Option<&'static str> {
+        if !self.serving.load(Ordering::Acquire) {
+            Some("the server starts or stops")
+        } else if self.replaying.load(Ordering::Acquire) {
+            Some("the log is being replayed")
+        } else if !self.log_writable.load(Ordering::Acquire) {
+            Some("the log cannot be written")
+        } else {
+            None
+        }
     }
 }
 
@@ -293,5 +321,29 @@ mod tests {
         assert!(!text.contains("reason=\"never\""), "{text}");
         assert!(text.ends_with("# EOF\n"), "{text}");
         assert_eq!(telemetry.spans_rejected.total(), 2);
+
+        telemetry.observe_query("sql", Duration::from_millis(30));
+        telemetry.log_fsync.observe(0.002);
+        let text = telemetry.render();
+        for line in [
+            "dwindle_query_duration_seconds_bucket{le=\"0.025\",kind=\"sql\"} 0",
+            "dwindle_query_duration_seconds_bucket{le=\"0.05\",kind=\"sql\"} 1",
+            "dwindle_log_fsync_seconds_count 1",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line}\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_ready_when_nothing_keeps_it_from_taking_spans() {
+        let telemetry = Telemetry::new();
+        assert!(!telemetry.is_ready());
+        telemetry.set_ready(true);
+        assert!(telemetry.is_ready());
+        telemetry.set_replaying(true);
+        assert_eq!(telemetry.not_ready(), Some("the log is being replayed"));
+        telemetry.set_replaying(false);
+        telemetry.set_log_writable(false);
+        assert_eq!(telemetry.not_ready(), Some("the log cannot be written"));
     }
 }

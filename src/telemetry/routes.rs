@@ -23,11 +23,11 @@ pub fn routes(telemetry: Arc<Telemetry>) -> Router {
         .route("/healthz", get(async || "ok\n"))
         .route(
             "/readyz",
-            get(async move || {
-                if ready.is_ready() {
-                    (StatusCode::OK, "ready\n")
-                } else {
-                    (StatusCode::SERVICE_UNAVAILABLE, "not ready\n")
+            get(async move || match ready.not_ready() {
+                None => (StatusCode::OK, "ready\n".to_owned()),
+                Some(why) => {
+                    let body = format!("not ready: {why}\n");
+                    (StatusCode::SERVICE_UNAVAILABLE, body)
                 }
             }),
         )
