@@ -21,7 +21,8 @@
 //! - [`files`]: the trace files that people have; content decides, never the name.
 //! - [`store`]: finished requests, in memory; tables of them, and Parquet files. *Nothing grows
 //!   past its ceiling.*
-//! - [`ingest`]: assembly by trace. *received = stored + rejected + shed, always.*
+//! - [`ingest`]: the durable log, assembly by trace. *received = stored + rejected + shed, always;
+//!   what was acknowledged survives.*
 //! - [`receive`]: OTLP over gRPC and HTTP. *Validation happens once, at the edge.*
 //! - [`query`]: every number that anyone sees is made here.
 //! - [`report`]: how a number looks: tables, JSON, CSV, SVG, terminal. *No arithmetic on spans.*

@@ -1,11 +1,18 @@
 //! A decoded message on its way in, and what becomes of it.
 
 use std::collections::HashSet;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
-use super::assembly::{Config, Pushed};
-use crate::model::{Span, SpanLog, TraceId};
+use bytes::Bytes;
+use prost::Message as _;
+use tokio::sync::oneshot;
+
+use super::assembly::{Config, Full, Pushed, Room};
+use super::log::{Kind, NotTaken, Record};
+use crate::model::{Nanos, Span, SpanLog, TraceId};
+use crate::otlp::{logs_to_proto, traces_to_proto};
 use crate::store;
-use crate::telemetry::Telemetry;
 
 /// The good spans and log records of one message, and what was wrong with the others.
 #[derive(Debug, Default)]
@@ -20,6 +27,46 @@ pub struct Batch {
     pub rejected_logs: Vec<(&'static str, u64)>,
     /// The first thing that was wrong, for the sender.
     pub first_error: Option<String>,
+    /// The protobuf message that the spans, or else the log records, were decoded from: it goes to
+    /// the log as it came. Without it they are encoded again.
+    pub message: Option<Bytes>,
+}
+
+/// Why a batch was not taken; nothing of it was. The sender may come again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Memory is full.
+    #[error(transparent)]
+    Full(#[from] Full),
+    /// It cannot be kept safely now.
+    #[error("{why}")]
+    Unavailable {
+        /// What is in the way.
+        why: &'static str,
+        /// When to come again.
+        retry_after: Nanos,
+    },
+}
+
+/// A batch that is being brought to the disk. It is kept or refused also if the ticket is dropped.
+#[derive(Debug)]
+pub struct Ticket(State);
+
+#[derive(Debug)]
+enum State {
+    Known(Accepted),
+    Waiting(oneshot::Receiver<Result<Accepted, Refused>>),
+}
+
+/// A batch that waits for the log.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) spans: Vec<Span>,
+    pub(super) logs: Vec<SpanLog>,
+    pub(super) sizes: Vec<usize>,
+    pub(super) room: Room,
+    pub(super) accepted: Accepted,
+    pub(super) reply: oneshot::Sender<Result<Accepted, Refused>>,
 }
 
 /// A batch was taken; all of it unless these are above zero.
@@ -33,26 +80,7 @@ pub struct Accepted {
     pub message: Option<String>,
 }
 
-pub(super) struct Counted {
-    pub(super) received: u64,
-}
-
 impl Batch {
-    /// Counts what needs no lock, and says how many spans came.
-    pub(super) fn count(&self, telemetry: &Telemetry) -> Counted {
-        let rejected: u64 = self.rejected_logs.iter().map(|(_, count)| count).sum();
-        telemetry
-            .logs_received
-            .inc_by(self.logs.len() as u64 + rejected);
-        for (reason, count) in &self.rejected_logs {
-            telemetry.logs_rejected.add(reason, *count);
-        }
-        let rejected: u64 = self.rejected_spans.iter().map(|(_, count)| count).sum();
-        Counted {
-            received: self.spans.len() as u64 + rejected,
-        }
-    }
-
     /// Cuts off what would never fit: a sender that is told to come again would do so for ever.
     /// Half of a ceiling is what one batch can fill. Returns about how many bytes each span, then
     /// each log record takes.
@@ -93,10 +121,33 @@ impl Batch {
             let over = |count: usize| (count > 0).then_some(("batch_too_large", count as u64));
             self.rejected_spans.extend(over(spans_over));
             self.rejected_logs.extend(over(logs_over));
+            // What the message holds beyond the cut would come back with a replay.
+            self.message = None;
             self.first_error
                 .get_or_insert_with(|| "the batch is larger than what is taken at once".to_owned());
         }
         sizes
+    }
+
+    /// What the log has to keep.
+    pub(super) fn records(&mut self) -> Vec<Record> {
+        let record = |kind, bytes| Record { kind, bytes };
+        match (
+            self.message.take(),
+            self.spans.is_empty(),
+            self.logs.is_empty(),
+        ) {
+            (_, true, true) => Vec::new(),
+            (Some(bytes), false, true) => vec![record(Kind::Traces, bytes)],
+            (Some(bytes), true, false) => vec![record(Kind::Logs, bytes)],
+            (_, no_spans, no_logs) => {
+                let spans = || traces_to_proto(&self.spans).encode_to_vec().into();
+                let logs = || logs_to_proto(&self.logs).encode_to_vec().into();
+                let spans = (!no_spans).then(|| record(Kind::Traces, spans()));
+                let logs = (!no_logs).then(|| record(Kind::Logs, logs()));
+                spans.into_iter().chain(logs).collect()
+            }
+        }
     }
 
     pub(super) fn rejected(&self) -> Accepted {
@@ -119,4 +170,68 @@ impl Accepted {
         }
         self
     }
+}
+
+impl Refused {
+    pub(super) fn unavailable(why: &'static str) -> Self {
+        Self::Unavailable {
+            why,
+            retry_after: Nanos::from_secs(1),
+        }
+    }
+
+    /// When to come again.
+    pub fn retry_after(&self) -> Nanos {
+        match self {
+            Self::Full(full) => full.retry_after,
+            Self::Unavailable { retry_after, .. } => *retry_after,
+        }
+    }
+}
+
+impl From<NotTaken> for Refused {
+    fn from(why: NotTaken) -> Self {
+        Self::unavailable(match why {
+            NotTaken::Behind => "the disk is behind; try again later",
+            NotTaken::Full => "the log is full until its traces are in the tables; try again later",
+            NotTaken::Failed => "the log cannot be written; try again later",
+            NotTaken::Closed => "the server stops",
+        })
+    }
+}
+
+impl Ticket {
+    pub(super) fn known(accepted: Accepted) -> Self {
+        Self(State::Known(accepted))
+    }
+
+    pub(super) fn waiting(reply: oneshot::Receiver<Result<Accepted, Refused>>) -> Self {
+        Self(State::Waiting(reply))
+    }
+
+    /// Waits until the batch is kept or refused. Blocks: not for the threads of a runtime.
+    pub fn wait(self) -> Result<Accepted, Refused> {
+        match self.0 {
+            State::Known(accepted) => Ok(accepted),
+            State::Waiting(reply) => reply.blocking_recv().unwrap_or(Err(gone())),
+        }
+    }
+}
+
+impl Future for Ticket {
+    type Output = Result<Accepted, Refused>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            State::Known(accepted) => Poll::Ready(Ok(std::mem::take(accepted))),
+            State::Waiting(reply) => Pin::new(reply)
+                .poll(context)
+                .map(|reply| reply.unwrap_or(Err(gone()))),
+        }
+    }
+}
+
+/// The log's thread is no more.
+fn gone() -> Refused {
+    Refused::unavailable("the log has ended")
 }

@@ -1,19 +1,7 @@
 //! What the analysis of a sealed trace becomes: a first verdict, or a revision of the former.
 
-use crate::model::{Analysis, Note, Trace};
+use crate::model::{Analysis, Note};
 use crate::store::Stored;
-
-/// All that is known of a trace: its former state and what came since.
-pub(super) fn merge(former: Option<&Stored>, mut new: Trace) -> Trace {
-    if let Some(former) = former {
-        // The order does not matter to the analysis; former first keeps it recognisable.
-        let mut whole = (*former.trace).clone();
-        whole.spans.append(&mut new.spans);
-        whole.logs.append(&mut new.logs);
-        return whole;
-    }
-    new
-}
 
 /// Numbers the verdict and notes what was dropped. `dropped` counts spans over the limit of one
 /// trace since the former verdict, which carries its own count. Returns true if a former verdict

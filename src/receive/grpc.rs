@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use bytes::{Buf as _, BufMut as _, Bytes};
-use futures::future::{self, FutureExt as _};
+use futures::future::{self, BoxFuture, Either, FutureExt as _};
 use http_body_util::Full;
 use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::server::UnaryService;
@@ -68,9 +68,15 @@ async fn export(
         receiver: Arc::clone(receiver),
         signal,
     };
-    receiver
-        .in_turn(held.bytes.len(), compressed, move || call.run(request))
-        .await?
+    // Decoding is done when this is first polled; then there is only the commit to wait for.
+    let begun = receiver.in_turn(held.bytes.len(), compressed, move || {
+        let mut running = call.run(request).boxed();
+        match (&mut running).now_or_never() {
+            Some(response) => Either::Left(future::ready(response)),
+            None => Either::Right(running),
+        }
+    });
+    begun.await?.await
 }
 
 /// One call, its body in memory.
@@ -80,15 +86,13 @@ struct Call {
 }
 
 impl Call {
-    fn run(self, request: Request<Full<Bytes>>) -> Result<Response<Body>, Refusal> {
+    async fn run(self, request: Request<Full<Bytes>>) -> Result<Response<Body>, Refusal> {
         let limit = self.receiver.config.limits.max_message_bytes;
         let mut grpc = tonic::server::Grpc::new(Raw)
             .accept_compressed(CompressionEncoding::Gzip)
             .accept_compressed(CompressionEncoding::Zstd)
             .max_decoding_message_size(limit);
-        // Everything is in memory: there is nothing to wait for.
-        let response = grpc.unary(self, request).now_or_never();
-        let response = response.ok_or(Refusal::Internal)?;
+        let response = grpc.unary(self, request).await;
         // To a sender of telemetry tonic's code for a message over the limit means "try again".
         if code(response.headers()) == Code::OutOfRange {
             return Err(Refusal::TooLarge { limit });
@@ -99,20 +103,19 @@ impl Call {
 
 impl UnaryService<Bytes> for Call {
     type Response = Bytes;
-    type Future = future::Ready<Result<tonic::Response<Bytes>, Status>>;
+    type Future = BoxFuture<'static, Result<tonic::Response<Bytes>, Status>>;
 
     fn call(&mut self, request: tonic::Request<Bytes>) -> Self::Future {
         let (signal, message) = (self.signal, request.into_inner());
-        let taken = self
-            .receiver
-            .take_now(signal, Format::Protobuf, Encoding::Identity, &message);
-        future::ready(match taken {
-            Ok(taken) => {
-                let answer = reply::taken(signal, Format::Protobuf, &taken);
-                Ok(tonic::Response::new(answer))
-            }
-            Err(refusal) => Err(refusal.into()),
-        })
+        let offered =
+            self.receiver
+                .offer_now(signal, Format::Protobuf, Encoding::Identity, &message);
+        async move {
+            let taken = offered?.taken().await?;
+            let answer = reply::taken(signal, Format::Protobuf, &taken);
+            Ok(tonic::Response::new(answer))
+        }
+        .boxed()
     }
 }
 
@@ -202,6 +205,7 @@ impl From<Refusal> for Status {
             // Without a delay this code tells the sender not to try again, which is meant.
             Refusal::TooLarge { .. } => (Code::ResourceExhausted, None),
             Refusal::Full { retry_after } => (Code::ResourceExhausted, Some(*retry_after)),
+            Refusal::Unavailable { retry_after, .. } => (Code::Unavailable, Some(*retry_after)),
             Refusal::TooSlow => (Code::DeadlineExceeded, None),
             Refusal::Gone => (Code::Cancelled, None),
         };

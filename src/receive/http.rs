@@ -229,11 +229,14 @@ impl From<Refusal> for Failure {
             }
             Refusal::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, Code::ResourceExhausted),
             Refusal::Full { .. } => (StatusCode::TOO_MANY_REQUESTS, Code::ResourceExhausted),
+            Refusal::Unavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
             Refusal::TooSlow => (StatusCode::REQUEST_TIMEOUT, Code::DeadlineExceeded),
             Refusal::Internal => (StatusCode::INTERNAL_SERVER_ERROR, Code::Internal),
         };
         let retry_after = match &refusal {
-            Refusal::Full { retry_after } => Some(*retry_after),
+            Refusal::Full { retry_after } | Refusal::Unavailable { retry_after, .. } => {
+                Some(*retry_after)
+            }
             _ => None,
         };
         Self {

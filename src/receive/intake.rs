@@ -1,12 +1,14 @@
-//! From a body's bytes to the assembly: inflate, decode, offer. Both protocols come through here.
+//! From a body's bytes to the log and the assembly: inflate, decode, offer, wait for the commit.
+//! Both protocols come through here. Waiting takes no thread.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::{Format, Receiver, Signal};
-use crate::ingest::{Batch, Full};
+use crate::ingest::{Accepted, Batch, Refused, Ticket};
 use crate::otlp::{self, DecodeError, Decoded, Encoding, InflateError};
 
 /// Bodies from this size on are decoded off the threads that serve connections; a compressed one
@@ -37,6 +39,12 @@ pub(super) enum Refusal {
     /// There is no room now.
     #[error("no room for more now; try again later")]
     Full { retry_after: Duration },
+    /// It cannot be kept safely now.
+    #[error("{why}")]
+    Unavailable {
+        why: &'static str,
+        retry_after: Duration,
+    },
     /// The body did not arrive in time.
     #[error("the body took too long to arrive")]
     TooSlow,
@@ -56,8 +64,30 @@ impl Refusal {
     }
 }
 
+/// A message that was decoded and offered, and is not answered yet.
+#[derive(Debug)]
+pub(super) enum Offered {
+    /// There is nothing to wait for.
+    Taken(Taken),
+    /// It is being brought to the disk.
+    Waiting(Signal, Ticket),
+}
+
+impl Offered {
+    /// Waits until the message is kept or refused.
+    pub(super) async fn taken(self) -> Result<Taken, Refusal> {
+        match self {
+            Self::Taken(taken) => Ok(taken),
+            Self::Waiting(signal, ticket) => {
+                let accepted = ticket.await.map_err(refused)?;
+                Ok(told(signal, accepted))
+            }
+        }
+    }
+}
+
 impl Receiver {
-    /// Takes one message: its spans and log records are in the assembly when this returns.
+    /// Takes one message: what is acknowledged is in the log and in the assembly when this returns.
     pub(super) async fn take(
         self: &Arc<Self>,
         signal: Signal,
@@ -67,10 +97,10 @@ impl Receiver {
     ) -> Result<Taken, Refusal> {
         let (length, compressed) = (body.len(), encoding != Encoding::Identity);
         let receiver = Arc::clone(self);
-        self.in_turn(length, compressed, move || {
-            receiver.take_now(signal, format, encoding, &body)
-        })
-        .await?
+        let offered = self.in_turn(length, compressed, move || {
+            receiver.offer_now(signal, format, encoding, &body)
+        });
+        offered.await??.taken().await
     }
 
     /// Does the work of one message: at once if it is small, else off the threads that serve
@@ -94,14 +124,14 @@ impl Receiver {
         })
     }
 
-    /// The same for a message whose turn it is.
-    pub(super) fn take_now(
+    /// Decodes and offers a message whose turn it is.
+    pub(super) fn offer_now(
         &self,
         signal: Signal,
         format: Format,
         encoding: Encoding,
-        body: &[u8],
-    ) -> Result<Taken, Refusal> {
+        body: &Bytes,
+    ) -> Result<Offered, Refusal> {
         let limits = &self.config.limits;
         let bytes = otlp::inflate(encoding, body, limits.max_message_bytes).map_err(inflated)?;
         let decoded = match (signal, format) {
@@ -116,10 +146,20 @@ impl Receiver {
                 return self.refuse_points(otlp::metrics_count_from_json(&bytes, limits));
             }
         };
-        self.offer(signal, decoded.map_err(decode)?)
+        let decoded = decoded.map_err(decode)?;
+        let message = (format == Format::Protobuf).then(|| match bytes {
+            Cow::Borrowed(_) => body.clone(),
+            Cow::Owned(bytes) => bytes.into(),
+        });
+        self.offer(signal, decoded, message)
     }
 
-    fn offer(&self, signal: Signal, decoded: Decoded) -> Result<Taken, Refusal> {
+    fn offer(
+        &self,
+        signal: Signal,
+        decoded: Decoded,
+        message: Option<Bytes>,
+    ) -> Result<Offered, Refusal> {
         let rejected: Vec<(&'static str, u64)> = decoded
             .rejected
             .iter()
@@ -129,6 +169,7 @@ impl Receiver {
             spans: decoded.spans,
             logs: decoded.logs,
             first_error: decoded.first_error,
+            message,
             ..Batch::default()
         };
         let is_logs = signal == Signal::Logs;
@@ -137,24 +178,11 @@ impl Receiver {
         } else {
             batch.rejected_spans = rejected;
         }
-        let accepted = self.ingest.offer(batch).map_err(full)?;
-        let rejected = if is_logs {
-            accepted.rejected_logs
-        } else {
-            accepted.rejected_spans
-        };
-        let message = match (rejected, accepted.message) {
-            (0, _) => String::new(),
-            (_, Some(message)) if is_logs => {
-                format!("Dwindle takes traces, and of logs the records of their spans: {message}")
-            }
-            (_, Some(message)) => message,
-            (_, None) => "some were not valid".to_owned(),
-        };
-        Ok(Taken { rejected, message })
+        let ticket = self.ingest.offer(batch).map_err(refused)?;
+        Ok(Offered::Waiting(signal, ticket))
     }
 
-    fn refuse_points(&self, points: Result<u64, DecodeError>) -> Result<Taken, Refusal> {
+    fn refuse_points(&self, points: Result<u64, DecodeError>) -> Result<Offered, Refusal> {
         let rejected = points.map_err(decode)?;
         self.ingest.telemetry().points_rejected.inc_by(rejected);
         let message = if rejected == 0 {
@@ -162,7 +190,7 @@ impl Receiver {
         } else {
             "Dwindle takes traces and the log records of their spans, no metrics".to_owned()
         };
-        Ok(Taken { rejected, message })
+        Ok(Offered::Taken(Taken { rejected, message }))
     }
 }
 
@@ -180,8 +208,29 @@ fn decode(error: DecodeError) -> Refusal {
     }
 }
 
-fn full(full: Full) -> Refusal {
-    Refusal::Full {
-        retry_after: Duration::from_nanos(full.retry_after.at_least_zero().0 as u64),
+fn refused(refused: Refused) -> Refusal {
+    let retry_after = Duration::from_nanos(refused.retry_after().at_least_zero().0 as u64);
+    match refused {
+        Refused::Full(_) => Refusal::Full { retry_after },
+        Refused::Unavailable { why, .. } => Refusal::Unavailable { why, retry_after },
     }
+}
+
+/// What the sender is told of a message that was taken.
+fn told(signal: Signal, accepted: Accepted) -> Taken {
+    let is_logs = signal == Signal::Logs;
+    let rejected = if is_logs {
+        accepted.rejected_logs
+    } else {
+        accepted.rejected_spans
+    };
+    let message = match (rejected, accepted.message) {
+        (0, _) => String::new(),
+        (_, Some(message)) if is_logs => {
+            format!("Dwindle takes traces, and of logs the records of their spans: {message}")
+        }
+        (_, Some(message)) => message,
+        (_, None) => "some were not valid".to_owned(),
+    };
+    Taken { rejected, message }
 }

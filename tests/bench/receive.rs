@@ -1,8 +1,9 @@
 //! OTLP/gRPC from the socket to the finished analysis, in spans per second of CPU time, beside
-//! plain `prost` decoding of the same bytes in the same run.
+//! plain `prost` decoding of the same bytes in the same run; without a log, and with one in both
+//! of its modes.
 //!
 //! Server and client share the process and not their threads: only what the server's threads
-//! (connections, decoding, analysis) used is counted, from the scheduler's own books.
+//! (connections, decoding, log, analysis) used is counted, from the scheduler's own books.
 //!
 //! `cargo bench --bench receive`; Linux only.
 
@@ -17,7 +18,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dwindle::budget::Policy;
-use dwindle::ingest::{Config as Assembly, Ingest};
+use dwindle::ingest::log::{self, Durability};
+use dwindle::ingest::{Config as Assembly, Durable, Ingest, Pace, Setup};
 use dwindle::model::{
     Attributes, Kind, Nanos, Resource, Scope, Span, SpanId, TraceId, UnixNanos, Value,
 };
@@ -57,18 +59,34 @@ fn main() {
     let decode = cpu(|name| name.starts_with("receive")).saturating_sub(before);
     report("prost decode", spans, decode, None);
 
-    for compression in [None, Some(CompressionEncoding::Gzip)] {
+    let gzip = Some(CompressionEncoding::Gzip);
+    for (name, compression, durability) in [
+        ("receive, analyse", None, None),
+        ("the same, gzip", gzip, None),
+        ("with a log, os", None, Some(Durability::Os)),
+        ("with a log, sync", None, Some(Durability::Sync)),
+        ("receive, analyse", None, None),
+    ] {
         let started = Instant::now();
-        let (taking, analysing) = run(&messages, compression, spans);
-        let name = match compression {
-            None => "receive, analyse",
-            Some(_) => "the same, gzip",
-        };
-        let beside = Some((decode, started.elapsed()));
-        report(name, spans, taking + analysing, beside);
-        report("  taking it in", spans, taking, None);
-        report("  analysing it", spans, analysing, None);
+        let used = run(&messages, compression, durability, spans);
+        let all = used.taking + used.logging + used.analysing;
+        report(name, spans, all, Some((decode, started.elapsed())));
+        report("  taking it in", spans, used.taking, None);
+        if durability.is_some() {
+            report("  the log", spans, used.logging, None);
+        }
+        report("  analysing it", spans, used.analysing, None);
     }
+}
+
+/// CPU time.
+struct Used {
+    /// Connections and decoding; without a log, putting spans to their traces.
+    taking: Duration,
+    /// The log's thread, which then puts spans to their traces.
+    logging: Duration,
+    /// Analysis.
+    analysing: Duration,
 }
 
 fn report(name: &str, spans: u64, used: Duration, beside: Option<(Duration, Duration)>) {
@@ -81,26 +99,39 @@ fn report(name: &str, spans: u64, used: Duration, beside: Option<(Duration, Dura
     println!();
 }
 
-/// Sends every message over gRPC until all is analysed; the CPU time of taking in and of analysing.
+/// Sends every message over gRPC until all is analysed.
 fn run(
     messages: &[ExportTraceServiceRequest],
     compression: Option<CompressionEncoding>,
+    durability: Option<Durability>,
     spans: u64,
-) -> (Duration, Duration) {
+) -> Used {
+    let folder = tempfile::tempdir().unwrap();
     let config = Assembly {
         // Whole traces come in one message: analyse at once, so that the run has no tail.
         quiet: Nanos::from_millis(1),
         ..Assembly::default()
     };
-    let ingest = Ingest::start(
+    let ingest = Ingest::start(Setup {
         config,
-        Policy::default(),
-        Arc::new(Store::in_memory(20_000, usize::MAX)),
-        Arc::new(Telemetry::new()),
-        || Nanos(clock::monotonic_nanos()),
-        2,
-    );
+        policy: Policy::default(),
+        store: Arc::new(Store::in_memory(20_000, usize::MAX)),
+        telemetry: Arc::new(Telemetry::new()),
+        clock: || Nanos(clock::monotonic_nanos()),
+        threads: 2,
+        log: durability.map(|durability| Durable {
+            dir: folder.path().join("log"),
+            options: log::Options {
+                durability,
+                ..log::Options::default()
+            },
+            pace: Pace::default(),
+        }),
+    });
     let ingest = Arc::new(ingest.unwrap());
+    while !ingest.has_replayed() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     let receiver = Receiver::new(
         Arc::clone(&ingest),
         Config {
@@ -125,7 +156,8 @@ fn run(
 
     let taking = |name: &str| name.starts_with("serve");
     let analysing = |name: &str| name.starts_with("analyse");
-    let before = (cpu(taking), cpu(analysing));
+    let logging = |name: &str| name == "log\n" || name.starts_with("flush");
+    let before = (cpu(taking), cpu(logging), cpu(analysing));
     let sending: Vec<_> = (0..CLIENTS)
         .map(|client| {
             let mine: Vec<_> = messages
@@ -144,11 +176,16 @@ fn run(
         std::thread::sleep(Duration::from_millis(1));
     }
     let taking = cpu(taking).saturating_sub(before.0);
-    let analysing = cpu(analysing).saturating_sub(before.1);
+    let logging = cpu(logging).saturating_sub(before.1);
+    let analysing = cpu(analysing).saturating_sub(before.2);
     assert_eq!(ingest.account().stored, spans);
     drop(stop);
     ingest.close(Duration::from_secs(1));
-    (taking, analysing)
+    Used {
+        taking,
+        logging,
+        analysing,
+    }
 }
 
 async fn send(

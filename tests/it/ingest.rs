@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use dwindle::budget::Policy;
-use dwindle::ingest::{Account, Assembly, Batch, Config, Ingest, Load, Pushed, Why};
+use dwindle::ingest::{
+    Accepted, Account, Assembly, Batch, Clock, Closed, Config, Ingest, Load, Pushed, Refused,
+    Setup, Why,
+};
 use dwindle::model::{Nanos, Note, Span, SpanLog, Trace, TraceId};
 use dwindle::store::Store;
 use dwindle::telemetry::Telemetry;
@@ -31,9 +34,9 @@ fn push_known(
     let sizes = vec![500; spans.len() + logs.len()];
     let known = known.map(Arc::new);
     let find = |id: TraceId| known.clone().filter(|trace| trace.id == id);
-    assembly
-        .push(spans, logs, &sizes, now, &find)
-        .map_err(|full| full.retry_after)
+    let room = assembly.reserve(&spans, &logs, sizes.iter().sum(), now);
+    let room = room.map_err(|full| full.retry_after)?;
+    Ok(assembly.push(room, (spans, logs, &sizes), u64::MAX, now, &find))
 }
 
 /// The traces that are sealed at `now`, and why.
@@ -341,6 +344,24 @@ fn batch(spans: Vec<Span>) -> Batch {
     }
 }
 
+fn start(config: Config, store: Arc<Store>, telemetry: Arc<Telemetry>, clock: Clock) -> Ingest {
+    let setup = Setup {
+        config,
+        policy: Policy::default(),
+        store,
+        telemetry,
+        clock,
+        threads: 2,
+        log: None,
+    };
+    Ingest::start(setup).unwrap()
+}
+
+/// Offers a batch and waits for the answer.
+fn offer(ingest: &Ingest, batch: Batch) -> Result<Accepted, Refused> {
+    ingest.offer(batch)?.wait()
+}
+
 /// An ingest with a clock of its own, in milliseconds; one per test, since a clock is a function.
 macro_rules! ingest {
     ($now:ident, $ingest:ident, $config:expr, $requests:expr) => {
@@ -348,8 +369,7 @@ macro_rules! ingest {
         let store = Arc::new(Store::in_memory($requests, usize::MAX));
         let clock = || ms($now.load(Ordering::SeqCst));
         let telemetry = Arc::new(Telemetry::new());
-        let $ingest =
-            Ingest::start($config, Policy::default(), store, telemetry, clock, 2).unwrap();
+        let $ingest = start($config, store, telemetry, clock);
     };
 }
 
@@ -365,7 +385,7 @@ fn identity(account: Account) {
 #[test]
 fn a_late_span_revises_the_verdict() {
     ingest!(NOW, ingest, Config::default(), 100);
-    ingest.offer(batch(vec![span(1, 1, None)])).unwrap();
+    offer(&ingest, batch(vec![span(1, 1, None)])).unwrap();
     NOW.store(2_000, Ordering::SeqCst);
     let store = Arc::clone(ingest.store());
     let memory = store.memory();
@@ -375,7 +395,7 @@ fn a_late_span_revises_the_verdict() {
 
     let mut late = span(1, 2, Some(1));
     late.kind = dwindle::model::Kind::Internal;
-    ingest.offer(batch(vec![late])).unwrap();
+    offer(&ingest, batch(vec![late])).unwrap();
     NOW.store(4_000, Ordering::SeqCst);
     eventually("the revision", || revision() == 2);
     let stored = memory.get(trace_id(1)).unwrap();
@@ -392,12 +412,12 @@ fn a_late_span_revises_the_verdict() {
 fn an_arriving_parent_absorbs_the_requests_below_it() {
     ingest!(NOW, ingest, Config::default(), 100);
     let orphans = vec![span(1, 2, Some(1)), span(1, 3, Some(1))];
-    ingest.offer(batch(orphans)).unwrap();
+    offer(&ingest, batch(orphans)).unwrap();
     NOW.store(10_000, Ordering::SeqCst);
     let store = Arc::clone(ingest.store());
     let memory = store.memory();
     eventually("two orphans", || memory.len() == 2);
-    ingest.offer(batch(vec![span(1, 1, None)])).unwrap();
+    offer(&ingest, batch(vec![span(1, 1, None)])).unwrap();
     NOW.store(12_000, Ordering::SeqCst);
     eventually("one request", || memory.len() == 1);
     let stored = memory.get(trace_id(1)).unwrap();
@@ -414,7 +434,7 @@ fn a_capped_trace_says_so_in_every_revision() {
     };
     ingest!(NOW, ingest, config, 100);
     let spans = vec![span(1, 1, None), span(1, 2, Some(1)), span(1, 3, Some(1))];
-    let accepted = ingest.offer(batch(spans)).unwrap();
+    let accepted = offer(&ingest, batch(spans)).unwrap();
     assert_eq!(accepted.rejected_spans, 1);
     assert!(accepted.message.unwrap().contains("more than 2 spans"));
     NOW.store(2_000, Ordering::SeqCst);
@@ -427,7 +447,7 @@ fn a_capped_trace_says_so_in_every_revision() {
     eventually("the verdict", || notes().is_some());
     assert!(notes().unwrap().contains(&Note::Truncated(1)));
     let more = vec![span(1, 4, Some(1)), span(1, 5, Some(1))];
-    assert_eq!(ingest.offer(batch(more)).unwrap().rejected_spans, 2);
+    assert_eq!(offer(&ingest, batch(more)).unwrap().rejected_spans, 2);
     NOW.store(4_000, Ordering::SeqCst);
     eventually("the revision", || {
         notes().unwrap().contains(&Note::Truncated(3))
@@ -443,7 +463,7 @@ fn the_oldest_requests_make_room_and_are_counted_as_expired() {
     ingest!(NOW, ingest, Config::default(), 3);
     for trace in 0..5 {
         let spans = vec![span(trace, 1, None), span(trace, 2, Some(1))];
-        ingest.offer(batch(spans)).unwrap();
+        offer(&ingest, batch(spans)).unwrap();
         NOW.fetch_add(2_000, Ordering::SeqCst);
         eventually("stored", || ingest.account().open == 0);
     }
@@ -465,17 +485,15 @@ fn what_is_refused_is_shed_and_what_is_bad_is_rejected() {
     };
     ingest!(NOW, ingest, config, 100);
     NOW.store(1, Ordering::SeqCst);
-    ingest
-        .offer(batch(vec![span(1, 7, None), span(1, 8, None)]))
-        .unwrap();
+    offer(&ingest, batch(vec![span(1, 7, None), span(1, 8, None)])).unwrap();
     let mut first = batch(vec![span(1, 1, None)]);
     first.rejected_spans = vec![("zero_span_id", 2)];
     first.first_error = Some("no span id".into());
-    let accepted = ingest.offer(first).unwrap();
+    let accepted = offer(&ingest, first).unwrap();
     assert_eq!(accepted.rejected_spans, 2);
     assert_eq!(accepted.message.as_deref(), Some("no span id"));
-    let refused = ingest.offer(batch(vec![span(2, 1, None), span(3, 1, None)]));
-    assert!(refused.unwrap_err().retry_after > Nanos::ZERO);
+    let refused = offer(&ingest, batch(vec![span(2, 1, None), span(3, 1, None)]));
+    assert!(refused.unwrap_err().retry_after() > Nanos::ZERO);
     let account = ingest.account();
     let expected = Account {
         received: 7,
@@ -486,11 +504,11 @@ fn what_is_refused_is_shed_and_what_is_bad_is_rejected() {
     };
     assert_eq!(account, expected);
     assert_eq!(ingest.telemetry().spans_shed.get("full"), 2);
-    assert_eq!(ingest.close(Duration::from_secs(10)), 0);
+    assert_eq!(ingest.close(Duration::from_secs(10)), Closed::default());
     let account = ingest.account();
     assert_eq!((account.stored, account.open), (3, 0));
     identity(account);
-    assert!(ingest.offer(batch(vec![span(4, 1, None)])).is_err());
+    assert!(offer(&ingest, batch(vec![span(4, 1, None)])).is_err());
     assert_eq!(ingest.telemetry().spans_shed.get("shutdown"), 1);
     identity(ingest.account());
 }
@@ -504,7 +522,7 @@ fn a_batch_that_could_never_fit_is_cut_and_not_refused_for_ever() {
     ingest!(NOW, ingest, config, 100);
     NOW.store(1, Ordering::SeqCst);
     let spans = (1..=30).map(|id| span(1, id, None)).collect();
-    let accepted = ingest.offer(batch(spans)).unwrap();
+    let accepted = offer(&ingest, batch(spans)).unwrap();
     assert_eq!(accepted.rejected_spans, 25);
     assert!(accepted.message.unwrap().contains("larger than"));
     let account = ingest.account();
@@ -519,15 +537,17 @@ fn a_log_record_joins_its_trace_before_and_after_the_verdict() {
         logs,
         ..Batch::default()
     };
-    ingest.offer(logs(vec![log(1, 1), log(9, 9)])).unwrap();
+    offer(&ingest, logs(vec![log(1, 1), log(9, 9)])).unwrap();
     NOW.store(30_000, Ordering::SeqCst);
-    ingest.offer(batch(vec![span(1, 1, None)])).unwrap();
+    offer(&ingest, batch(vec![span(1, 1, None)])).unwrap();
     NOW.store(32_000, Ordering::SeqCst);
     let store = Arc::clone(ingest.store());
     let memory = store.memory();
     let held = || memory.get(trace_id(1)).map_or(0, |s| s.trace.logs.len());
     eventually("the verdict with its log record", || held() == 1);
-    ingest.offer(logs(vec![log(1, 1)])).unwrap();
+    let mut late = log(1, 1);
+    late.body = "answered again".into();
+    offer(&ingest, logs(vec![late])).unwrap();
     NOW.store(34_000, Ordering::SeqCst);
     eventually("the late log record", || held() == 2);
     // The one whose span never comes goes in the end, and is counted.
@@ -550,7 +570,7 @@ fn the_account_is_right_at_every_instant_while_many_threads_offer() {
     let store = Arc::new(Store::in_memory(50, usize::MAX));
     let clock = || Nanos(dwindle::telemetry::clock::monotonic_nanos());
     let telemetry = Arc::new(Telemetry::new());
-    let ingest = Ingest::start(config, Policy::default(), store, telemetry, clock, 2).unwrap();
+    let ingest = start(config, store, telemetry, clock);
     std::thread::scope(|scope| {
         for thread in 0..4u64 {
             let ingest = &ingest;
@@ -560,13 +580,13 @@ fn the_account_is_right_at_every_instant_while_many_threads_offer() {
                         (1..20).map(|id| span((thread * 7 + round) % 40, id + round, Some(id)));
                     let mut batch = batch(spans.collect());
                     batch.rejected_spans = vec![("bad_field", round % 3)];
-                    ingest.offer(batch).ok();
+                    offer(ingest, batch).ok();
                     identity(ingest.account());
                 }
             });
         }
     });
-    assert_eq!(ingest.close(Duration::from_secs(20)), 0);
+    assert_eq!(ingest.close(Duration::from_secs(20)), Closed::default());
     let account = ingest.account();
     assert_eq!(account.open, 0);
     assert_eq!(account.received, 4 * 200 * 19 + 4 * 199);

@@ -1,6 +1,7 @@
 //! What the receivers answer: the OTLP specification as a table.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use bytes::Bytes;
 use dwindle::budget::Policy;
-use dwindle::ingest::{Config as Assembly, Ingest};
+use dwindle::ingest::{Config as Assembly, Durable, Ingest, Pace, Setup, log};
 use dwindle::model::Nanos;
 use dwindle::otlp::{Limits, traces_to_json, traces_to_proto};
 use dwindle::receive::{Config, Connections, Receiver, serve};
@@ -39,6 +40,7 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 use tower::ServiceExt as _;
 
+use crate::durable::eventually;
 use crate::spans::span;
 
 const PROTO: &str = "application/x-protobuf";
@@ -47,15 +49,30 @@ const CAP: usize = 64 << 10;
 
 /// A receiver whose clock stands still, so that nothing is sealed; at most `spans` fit in.
 fn receiver_of(spans: usize, change: impl FnOnce(&mut Config)) -> (Arc<Receiver>, Arc<Ingest>) {
+    receiver_on(spans, change, None)
+}
+
+fn receiver_on(
+    spans: usize,
+    change: impl FnOnce(&mut Config),
+    log: Option<Durable>,
+) -> (Arc<Receiver>, Arc<Ingest>) {
     let assembly = Assembly {
         max_spans: spans,
         ..Assembly::default()
     };
     let store = Arc::new(Store::in_memory(100, usize::MAX));
     let telemetry = Arc::new(Telemetry::new());
-    let clock = || Nanos::ZERO;
-    let ingest = Ingest::start(assembly, Policy::default(), store, telemetry, clock, 1).unwrap();
-    let ingest = Arc::new(ingest);
+    let ingest = Ingest::start(Setup {
+        config: assembly,
+        policy: Policy::default(),
+        store,
+        telemetry,
+        clock: || Nanos::ZERO,
+        threads: 1,
+        log,
+    });
+    let ingest = Arc::new(ingest.unwrap());
     let mut config = Config {
         limits: Limits {
             max_message_bytes: CAP,
@@ -587,6 +604,106 @@ async fn grpc_tells_what_to_send_again_from_what_not() {
     let too_large = client.export(large).await.unwrap_err();
     assert_eq!(too_large.code(), Code::ResourceExhausted);
     assert!(too_large.get_details_retry_info().is_none());
+}
+
+/// A receiver with a log in this folder, which begins a segment with every group.
+fn durable(dir: &Path) -> (Arc<Receiver>, Arc<Ingest>) {
+    let log = Durable {
+        dir: dir.to_owned(),
+        options: log::Options {
+            segment_bytes: 1,
+            ..log::Options::default()
+        },
+        pace: Pace::default(),
+    };
+    let (receiver, ingest) = receiver_on(1_000, |_| {}, Some(log));
+    eventually("the replay", || ingest.has_replayed());
+    (receiver, ingest)
+}
+
+#[tokio::test]
+async fn many_exports_at_once_share_commits_and_no_thread_waits_for_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (receiver, ingest) = durable(folder.path());
+    let (address, _stop) = grpc(&receiver).await;
+    let client = TraceServiceClient::connect(address).await.unwrap();
+    // This runtime has one thread: were it to wait in one export, no other would get on.
+    let exports = (0..64u64).map(|trace| {
+        let mut client = client.clone();
+        let spans = [span(trace, 1, None), span(trace, 2, Some(1))];
+        async move { client.export(traces_to_proto(&spans)).await }
+    });
+    for answer in futures::future::join_all(exports).await {
+        assert_eq!(answer.unwrap().into_inner().partial_success, None);
+    }
+    let json = traces_to_json(&[span(100, 1, None)]);
+    let answer = post(&receiver, "/v1/traces", JSON, "", json).await;
+    assert_eq!(
+        (answer.status, &answer.body[..]),
+        (StatusCode::OK, &b"{}"[..])
+    );
+    let body = logs().encode_to_vec();
+    let answer = post(&receiver, "/v1/logs", PROTO, "gzip", gzip(&body)).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    let telemetry = ingest.telemetry();
+    assert_eq!(telemetry.log_records.get(), 66);
+    assert!(
+        telemetry.log_commits.get() < 60,
+        "{}",
+        telemetry.log_commits.get()
+    );
+    assert_eq!(ingest.account().open, 129);
+    drop((receiver, ingest));
+    // All of it is in the log, JSON as protobuf.
+    let (_receiver, ingest) = durable(folder.path());
+    assert_eq!(ingest.account().open, 129);
+    assert_eq!(ingest.telemetry().logs_kept.get(), 1);
+    assert_eq!(ingest.telemetry().spans_replayed.get(), 129);
+}
+
+/// The next segment cannot be made where its folder is not.
+#[tokio::test]
+async fn a_log_that_cannot_be_written_is_said_and_recovers_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("log");
+    let (receiver, ingest) = durable(&dir);
+    let telemetry = ingest.telemetry();
+    telemetry.set_ready(true);
+    let (address, _stop) = grpc(&receiver).await;
+    let mut client = TraceServiceClient::connect(address).await.unwrap();
+    client.export(request()).await.unwrap();
+    assert!(telemetry.is_ready());
+    let away = folder.path().join("away");
+    std::fs::rename(&dir, &away).unwrap();
+    // The first finds it out, the second is refused at once.
+    for _ in 0..2 {
+        let refused = client.export(request()).await.unwrap_err();
+        assert_eq!(refused.code(), Code::Unavailable);
+        let delay = refused.get_details_retry_info().unwrap().retry_delay;
+        assert_eq!(delay, Some(Duration::from_secs(1)));
+        assert!(
+            refused.message().contains("log cannot be written"),
+            "{refused}"
+        );
+    }
+    let body = request().encode_to_vec();
+    let answer = post(&receiver, "/v1/traces", PROTO, "", body).await;
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(answer.header("retry-after"), "1");
+    assert_eq!(answer.problem().0, Code::Unavailable as i32);
+    assert_eq!(telemetry.not_ready(), Some("the log cannot be written"));
+    let account = ingest.account();
+    assert_eq!((account.received, account.open, account.shed), (8, 2, 6));
+    assert_eq!(telemetry.spans_shed.get("log"), 6);
+    // Nobody has to send anything for it to notice.
+    std::fs::rename(&away, &dir).unwrap();
+    eventually("a log that can be written", || telemetry.is_ready());
+    client.export(request()).await.unwrap();
+    assert_eq!(ingest.account().open, 4);
+    drop((receiver, ingest));
+    let (_receiver, ingest) = durable(&dir);
+    assert_eq!(ingest.account().open, 4);
+    assert_eq!(ingest.telemetry().log_damages.get(), 0);
 }
 
 /// Sends bytes as they are to the gRPC service; the status it ends with, from headers or trailers.

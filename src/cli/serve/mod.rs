@@ -17,7 +17,7 @@ pub use args::ServeArgs;
 
 use self::signals::Signals;
 use super::{Exit, Printer, size, warn_of_variables};
-use crate::ingest::{self, Ingest};
+use crate::ingest::{self, Closed, Ingest};
 use crate::model::{Nanos, UnixNanos};
 use crate::otlp::Limits;
 use crate::receive::{self, Connections, Receiver};
@@ -62,15 +62,15 @@ async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
         samples = samples::load(store.memory(), &policy, UnixNanos(clock::unix_nanos()));
     }
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    let ingest = Ingest::start(
-        assembly(settings),
+    let ingest = Arc::new(Ingest::start(ingest::Setup {
+        config: assembly(settings),
         policy,
-        Arc::clone(&store),
-        Arc::clone(&telemetry),
-        || Nanos(clock::monotonic_nanos()),
+        store: Arc::clone(&store),
+        telemetry: Arc::clone(&telemetry),
+        clock: || Nanos(clock::monotonic_nanos()),
         threads,
-    );
-    let ingest = Arc::new(ingest.context("cannot start the analysis threads")?);
+        log: None,
+    })?);
     let receiver = Receiver::new(Arc::clone(&ingest), intake(settings, threads));
     let pages = web::router(web::State {
         store,
@@ -88,13 +88,21 @@ async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
     telemetry.set_ready(false);
     printer.say("stopping; another signal stops at once");
     tokio::select! {
-        lost = running.stop(ingest, *settings.limits.drain_timeout) => match lost? {
-            0 => Ok(Exit::Done),
-            lost => {
-                printer.say(&format!("{lost} spans were not analysed in time"));
-                Ok(Exit::Partial)
+        closed = running.stop(ingest, *settings.limits.drain_timeout) => {
+            let closed = closed?;
+            if closed.kept > 0 {
+                printer.say(&format!(
+                    "{} spans were not brought into the tables in time; they are in the log, and \
+                     the next start takes them from there",
+                    closed.kept
+                ));
             }
-        },
+            if closed.lost > 0 {
+                printer.say(&format!("{} spans were not analysed in time", closed.lost));
+                return Ok(Exit::Partial);
+            }
+            Ok(Exit::Done)
+        }
         () = signals.next() => {
             printer.say("stopped at once; spans may be lost");
             Ok(Exit::Partial)
@@ -185,18 +193,18 @@ impl Running {
         }
     }
 
-    /// Stops accepting and lets open exports finish, then analyses what came, then ends the
-    /// pages; all that within `within` and a second. Returns how many spans were lost.
-    async fn stop(self, ingest: Arc<Ingest>, within: Duration) -> anyhow::Result<u64> {
+    /// Stops accepting and lets open exports finish, then analyses and flushes what came, then ends
+    /// the pages; all that within `within` and a second.
+    async fn stop(self, ingest: Arc<Ingest>, within: Duration) -> anyhow::Result<Closed> {
         self.stop_receivers.send_replace(true);
         for receiver in self.receivers {
             receiver.await.context("a receiver failed")?;
         }
         let closing = tokio::task::spawn_blocking(move || ingest.close(within / 2));
-        let lost = closing.await.context("the assembly failed")?;
+        let closed = closing.await.context("the assembly failed")?;
         self.stop_pages.send_replace(true);
         self.pages.await.context("the pages failed")?;
-        Ok(lost)
+        Ok(closed)
     }
 }
 

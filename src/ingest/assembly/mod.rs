@@ -10,61 +10,28 @@
 //! can matter. A span re-arms it, so a trace is looked at once in `quiet` at most, in time
 //! proportional to its size.
 //!
-//! Memory: what is open stays under the ceilings of [`Config`]; what is sealed and not yet
-//! analysed stays under a quarter of them, and while that is full nothing more is sealed.
+//! Memory: what is open, what has room reserved and waits for the log, and what is stored and in no
+//! part yet stay together under the ceilings of [`Config`]; what is sealed and not yet analysed
+//! stays under a quarter of them, and while that is full nothing more is sealed. One trace has
+//! ceilings of its own, so that it cannot take the room of all others.
+//!
+//! Each trace knows from which record of the durable log on its spans came: the log is cut below
+//! the least of these.
+
+mod config;
+mod room;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 
+pub use config::Config;
+pub use room::{Full, Load, Room};
+
 use crate::model::{Nanos, Span, SpanId, SpanLog, Trace, TraceId};
 
 /// What waits for its analysis may be this part of what may be open.
 const SEALED: usize = 4;
-
-/// How long traces wait, and how many may.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
-    /// From the last span of a trace that seems whole to its analysis.
-    pub quiet: Nanos,
-    /// The same for a trace without a root, or with a parent missing.
-    pub quiet_incomplete: Nanos,
-    /// From the first span of any trace.
-    pub longest: Nanos,
-    /// How long a trace must have been quiet to be sealed early when there is no room.
-    pub quiet_under_pressure: Nanos,
-    /// The most traces being assembled.
-    pub max_traces: usize,
-    /// The most spans and log records being assembled.
-    pub max_spans: usize,
-    /// About the most bytes being assembled.
-    pub max_bytes: usize,
-    /// The most spans of one trace, and the most log records.
-    pub max_trace_spans: usize,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            quiet: Nanos::from_secs(2),
-            quiet_incomplete: Nanos::from_secs(10),
-            longest: Nanos::from_secs(120),
-            quiet_under_pressure: Nanos::from_millis(500),
-            max_traces: 200_000,
-            max_spans: 1_000_000,
-            max_bytes: 1 << 30,
-            max_trace_spans: 200_000,
-        }
-    }
-}
-
-/// There is no room for the batch; nothing of it was taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no room for more spans")]
-pub struct Full {
-    /// When to come again.
-    pub retry_after: Nanos,
-}
 
 /// What a batch came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,19 +42,6 @@ pub struct Pushed {
     pub logs_over: usize,
 }
 
-/// How much is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Load {
-    /// Traces.
-    pub traces: usize,
-    /// Spans.
-    pub spans: usize,
-    /// Log records.
-    pub logs: usize,
-    /// About how many bytes.
-    pub bytes: usize,
-}
-
 /// A trace that waits for its analysis.
 #[derive(Debug)]
 pub struct Sealed {
@@ -95,6 +49,8 @@ pub struct Sealed {
     pub trace: Trace,
     /// How many of its spans were dropped since, because it is too large.
     pub dropped: usize,
+    /// The first record of the log that it came from.
+    pub log_from: u64,
     /// What sealed it.
     pub why: Why,
     load: Load,
@@ -137,9 +93,15 @@ pub struct Assembly {
     /// When to look at which trace; an entry counts only if it is the trace's `look_at`.
     schedule: BinaryHeap<Reverse<(Nanos, TraceId)>>,
     ready: VecDeque<Sealed>,
-    /// Ids being analysed: few, one per thread.
-    working: Vec<TraceId>,
+    /// Ids being analysed and from where on they need the log: few, one per thread.
+    working: Vec<(TraceId, u64)>,
     open_load: Load,
+    /// Room for batches that wait for the log.
+    reserved: Load,
+    /// What is stored and in no part yet.
+    fresh: Load,
+    /// The record of the log from which on nothing was pushed yet.
+    log_end: u64,
     /// Ready and being analysed.
     sealed_load: Load,
     /// Until then no trace is quiet enough to be sealed early; saves the search.
@@ -153,18 +115,10 @@ struct Open {
     known: Option<Arc<Trace>>,
     bytes: usize,
     dropped: usize,
+    log_from: u64,
     first: Nanos,
     last: Nanos,
     look_at: Nanos,
-}
-
-impl Full {
-    /// Come again in a second.
-    pub fn for_a_second() -> Self {
-        Self {
-            retry_after: Nanos::from_secs(1),
-        }
-    }
 }
 
 impl Assembly {
@@ -177,6 +131,9 @@ impl Assembly {
             ready: VecDeque::new(),
             working: Vec::new(),
             open_load: Load::default(),
+            reserved: Load::default(),
+            fresh: Load::default(),
+            log_end: u64::MAX,
             sealed_load: Load::default(),
             none_quiet_until: Nanos(i64::MIN),
         }
@@ -187,25 +144,26 @@ impl Assembly {
         &self.config
     }
 
-    /// Takes spans and log records, or nothing. `sizes` are their bytes, the spans' first;
-    /// `known` tells what has been analysed of a trace.
+    /// Takes spans and log records for which there is [`Room`]. `sizes` are their bytes, the
+    /// spans' first; `from` is their record in the log; `known` tells what has been analysed of a
+    /// trace and is still in memory.
     pub fn push(
         &mut self,
-        spans: Vec<Span>,
-        logs: Vec<SpanLog>,
-        sizes: &[usize],
+        room: Room,
+        (spans, logs, sizes): (Vec<Span>, Vec<SpanLog>, &[usize]),
+        from: u64,
         now: Nanos,
         known: &dyn Fn(TraceId) -> Option<Arc<Trace>>,
-    ) -> Result<Pushed, Full> {
-        self.make_room(&spans, &logs, sizes.iter().sum(), now)?;
+    ) -> Pushed {
+        self.release(room);
         let mut pushed = Pushed::default();
         let mut sizes = sizes.iter().copied();
+        let (most, most_bytes) = (self.config.max_trace_spans, self.config.trace_bytes());
         for span in spans {
             let bytes = sizes.next().unwrap_or_default();
-            let most = self.config.max_trace_spans;
-            let open = self.touch(span.trace_id, now, known);
+            let open = self.touch(span.trace_id, from, now, known);
             let had = open.known.as_ref().map_or(0, |known| known.spans.len());
-            if had + open.trace.spans.len() >= most {
+            if had + open.trace.spans.len() >= most || open.bytes + bytes > most_bytes {
                 open.dropped += 1;
                 pushed.spans_over += 1;
             } else {
@@ -217,10 +175,9 @@ impl Assembly {
         }
         for log in logs {
             let bytes = sizes.next().unwrap_or_default();
-            let most = self.config.max_trace_spans;
-            let open = self.touch(log.trace_id, now, known);
+            let open = self.touch(log.trace_id, from, now, known);
             let had = open.known.as_ref().map_or(0, |known| known.logs.len());
-            if had + open.trace.logs.len() >= most {
+            if had + open.trace.logs.len() >= most || open.bytes + bytes > most_bytes {
                 pushed.logs_over += 1;
             } else {
                 open.trace.logs.push(log);
@@ -229,7 +186,21 @@ impl Assembly {
                 self.open_load.bytes += bytes;
             }
         }
-        Ok(pushed)
+        pushed
+    }
+
+    /// Says that every record of the log below `end` was pushed or refused.
+    pub fn pushed_below(&mut self, end: u64) {
+        self.log_end = end;
+    }
+
+    /// The first record of the log that something in here came from, or that was not pushed yet.
+    pub fn needs_log_from(&self) -> u64 {
+        let open = self.open.values().map(|open| open.log_from);
+        let ready = self.ready.iter().map(|sealed| sealed.log_from);
+        let working = self.working.iter().map(|(_, from)| *from);
+        let all = open.chain(ready).chain(working);
+        all.min().unwrap_or(u64::MAX).min(self.log_end)
     }
 
     /// Seals what is due, as far as there is room for it among the sealed.
@@ -252,6 +223,18 @@ impl Assembly {
         }
     }
 
+    /// Seals what keeps the log from being cut up to `seq`, as far as there is room for it.
+    pub fn seal_behind(&mut self, seq: u64) {
+        for (_, id) in self.by_last() {
+            if !self.may_seal(SEALED) {
+                return;
+            }
+            if self.open.get(&id).is_some_and(|open| open.log_from < seq) {
+                self.seal(id, Why::Pressure);
+            }
+        }
+    }
+
     /// Seals everything, however full.
     pub fn seal_all(&mut self) {
         for (_, id) in self.by_last() {
@@ -266,15 +249,15 @@ impl Assembly {
         let next = self
             .ready
             .iter()
-            .position(|sealed| !self.working.contains(&sealed.trace.id))?;
+            .position(|sealed| !self.is_working(sealed.trace.id))?;
         let sealed = self.ready.remove(next)?;
-        self.working.push(sealed.trace.id);
+        self.working.push((sealed.trace.id, sealed.log_from));
         Some(sealed)
     }
 
     /// The analysis of a taken trace has ended; `load` is [`Sealed::load`].
     pub fn done(&mut self, id: TraceId, load: Load) {
-        self.working.retain(|working| *working != id);
+        self.working.retain(|(working, _)| *working != id);
         self.sealed_load.subtract(load);
     }
 
@@ -284,7 +267,11 @@ impl Assembly {
             || self
                 .ready
                 .iter()
-                .any(|sealed| !self.working.contains(&sealed.trace.id))
+                .any(|sealed| !self.is_working(sealed.trace.id))
+    }
+
+    fn is_working(&self, id: TraceId) -> bool {
+        self.working.iter().any(|(working, _)| *working == id)
     }
 
     /// Nothing is open, ready or being analysed.
@@ -324,6 +311,7 @@ impl Assembly {
     fn touch(
         &mut self,
         id: TraceId,
+        from: u64,
         now: Nanos,
         known: &dyn Fn(TraceId) -> Option<Arc<Trace>>,
     ) -> &mut Open {
@@ -341,88 +329,19 @@ impl Assembly {
             known: known(id),
             bytes: 0,
             dropped: 0,
+            log_from: from,
             first: now,
             last: now,
             look_at: Nanos::MAX,
         });
         open.last = now;
+        open.log_from = open.log_from.min(from);
         let look_at = (now + config.quiet).min(open.first + config.longest);
         if look_at < open.look_at {
             open.look_at = look_at;
             schedule.push(Reverse((look_at, id)));
         }
         open
-    }
-
-    fn make_room(
-        &mut self,
-        spans: &[Span],
-        logs: &[SpanLog],
-        bytes: usize,
-        now: Nanos,
-    ) -> Result<(), Full> {
-        let mut need = Load {
-            traces: spans.len() + logs.len(),
-            spans: spans.len(),
-            logs: logs.len(),
-            bytes,
-        };
-        if self.fits(need) {
-            return Ok(());
-        }
-        // Which of its traces are new is only worth finding out when it matters.
-        let ids = spans.iter().map(|span| span.trace_id);
-        let mut ids: Vec<TraceId> = ids.chain(logs.iter().map(|log| log.trace_id)).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let new = ids.iter().filter(|id| !self.open.contains_key(id));
-        need.traces = new.count();
-        if self.fits(need) {
-            return Ok(());
-        }
-        self.relieve(need, &ids, now);
-        if self.fits(need) {
-            return Ok(());
-        }
-        let retry_after = (self.none_quiet_until - now)
-            .max(Nanos::from_millis(500))
-            .min(Nanos::from_secs(5));
-        Err(Full { retry_after })
-    }
-
-    fn fits(&self, need: Load) -> bool {
-        let (have, most) = (self.open(), &self.config);
-        have.traces + need.traces <= most.max_traces
-            && have.spans + have.logs + need.spans + need.logs <= most.max_spans
-            && have.bytes + need.bytes <= most.max_bytes
-    }
-
-    /// Seals the oldest quiet traces until there is room for `need` and a tenth to spare, so that
-    /// the next batches need not search. `busy` (in order) are just getting more and stay.
-    fn relieve(&mut self, need: Load, busy: &[TraceId], now: Nanos) {
-        // The search is only worth its time if a good part of what it finds can be sealed: while
-        // analysis is behind, every batch would search all traces to seal one.
-        if now < self.none_quiet_until || !self.may_seal(8) {
-            return;
-        }
-        let wanted = Load {
-            traces: need.traces + self.config.max_traces / 10,
-            spans: need.spans + self.config.max_spans / 10,
-            logs: need.logs,
-            bytes: need.bytes + self.config.max_bytes / 10,
-        };
-        for (last, id) in self.by_last() {
-            if self.fits(wanted) || !self.may_seal(SEALED) {
-                return;
-            }
-            if now < last + self.config.quiet_under_pressure {
-                self.none_quiet_until = last + self.config.quiet_under_pressure;
-                return;
-            }
-            if busy.binary_search(&id).is_err() {
-                self.seal(id, Why::Pressure);
-            }
-        }
     }
 
     /// The open traces, the one that has been quiet the longest first.
@@ -434,15 +353,6 @@ impl Assembly {
             .collect();
         traces.sort_unstable();
         traces
-    }
-
-    /// Whether what is sealed is below this part of the ceilings.
-    fn may_seal(&self, part: usize) -> bool {
-        let (have, most) = (self.sealed_load, &self.config);
-        have.traces == 0
-            || (have.traces < most.max_traces.div_ceil(part)
-                && have.spans + have.logs < most.max_spans.div_ceil(part)
-                && have.bytes < most.max_bytes.div_ceil(part))
     }
 
     fn seal(&mut self, id: TraceId, why: Why) {
@@ -460,6 +370,7 @@ impl Assembly {
         self.ready.push_back(Sealed {
             trace: open.trace,
             dropped: open.dropped,
+            log_from: open.log_from,
             why,
             load,
         });
@@ -514,21 +425,5 @@ impl Open {
             }
         });
         has_root && all_there
-    }
-}
-
-impl Load {
-    fn add(&mut self, other: Self) {
-        self.traces += other.traces;
-        self.spans += other.spans;
-        self.logs += other.logs;
-        self.bytes += other.bytes;
-    }
-
-    fn subtract(&mut self, other: Self) {
-        self.traces = self.traces.saturating_sub(other.traces);
-        self.spans = self.spans.saturating_sub(other.spans);
-        self.logs = self.logs.saturating_sub(other.logs);
-        self.bytes = self.bytes.saturating_sub(other.bytes);
     }
 }
