@@ -23,6 +23,7 @@ mod names;
 mod path;
 mod patterns;
 mod policy;
+mod quick;
 mod reasons;
 mod request;
 mod retries;

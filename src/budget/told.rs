@@ -1,9 +1,9 @@
 //! What the spans of a hop say of budgets (semantics, section 4): on arrival, for its calls, and of
 //! the limits that it sets itself.
 
-use crate::model::{How, Kind, Nanos, Source, SpanId, Text};
+use crate::model::{How, Kind, Nanos, Source, SpanId, Text, Value};
 
-use super::conventions::{Field, Reading, Trust, strictest};
+use super::conventions::{Field, Reading, Trust, shortened, strictest};
 use super::hops::{CallId, HopId, Hops};
 use super::tree::{Forest, NodeId};
 use super::{near, tolerance};
@@ -16,7 +16,7 @@ pub(super) struct Told {
     /// The key that it was read from.
     pub key: Text,
     /// What stood there.
-    pub raw: Text,
+    pub raw: Value,
     /// The span that carried it.
     pub span: SpanId,
     /// It was told as an instant: what is left of it shrinks on the way.
@@ -41,7 +41,7 @@ impl Told {
             how,
             key: Some(self.key.clone()),
             span_id: Some(self.span),
-            value: Some(self.raw.clone()),
+            value: Some(shortened(&self.raw)),
         }
     }
 }

@@ -11,6 +11,7 @@
 mod analysis;
 mod finding;
 mod id;
+mod key;
 mod note;
 pub mod number;
 mod reason;
@@ -25,6 +26,7 @@ pub use analysis::{
 };
 pub use finding::{Evidence, Finding, Rule, Severity};
 pub use id::{IdError, SpanId, TraceId};
+pub use key::key;
 pub use note::Note;
 pub use reason::Reason;
 pub use span::{Event, Kind, Link, Resource, Scope, Span, SpanLog, Status, StatusCode, Trace};

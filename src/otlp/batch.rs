@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::json::Recent;
 use super::{Decoded, Limits, Reject};
 use crate::model::{Attributes, Resource, Scope, Span, SpanLog, Text, TraceId, Value};
 
@@ -28,6 +29,8 @@ pub(crate) struct Batch<'l> {
     pub(crate) pairs: Vec<(Text, Value)>,
     pub(crate) resources: Seen<Resource>,
     pub(crate) scopes: Seen<Scope>,
+    pub(crate) recent_resources: Recent,
+    pub(crate) recent_scopes: Recent,
     /// Spans in what was last taken: about so many will be in the next.
     usual: usize,
     no_resource: Arc<Resource>,
@@ -60,6 +63,8 @@ impl<'l> Batch<'l> {
             pairs: Vec::new(),
             resources: Seen::default(),
             scopes: Seen::default(),
+            recent_resources: Recent::default(),
+            recent_scopes: Recent::default(),
             usual: 0,
             no_resource: Arc::default(),
             no_scope: Arc::default(),

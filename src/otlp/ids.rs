@@ -105,17 +105,39 @@ fn base64_exact<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     base64(text)?.try_into().ok()
 }
 
+/// What stands in [`NIBBLES`] for bytes that are no hex digit.
+const NO_DIGIT: u8 = 16;
+
+/// What each byte is as a hex digit.
+const NIBBLES: [u8; 256] = {
+    let mut all = [NO_DIGIT; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        all[b"0123456789abcdef"[digit] as usize] = digit as u8;
+        all[b"0123456789ABCDEF"[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    all
+};
+
 /// At most `2 × N` digits, padded with zeros on the left.
 fn hex<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
     let mut id = [0; N];
+    if digits.len() == 2 * N {
+        let mut all = 0;
+        for (byte, pair) in id.iter_mut().zip(digits.as_chunks::<2>().0) {
+            let [high, low] = pair.map(|digit| NIBBLES[usize::from(digit)]);
+            all |= high | low;
+            *byte = high << 4 | low;
+        }
+        return (all < NO_DIGIT).then_some(id);
+    }
     let offset = 2 * N - digits.len();
     for (i, &digit) in digits.iter().enumerate() {
-        let nibble = match digit {
-            b'0'..=b'9' => digit - b'0',
-            b'a'..=b'f' => digit - b'a' + 10,
-            b'A'..=b'F' => digit - b'A' + 10,
-            _ => return None,
-        };
+        let nibble = NIBBLES[usize::from(digit)];
+        if nibble == NO_DIGIT {
+            return None;
+        }
         let place = offset + i;
         id[place / 2] |= nibble << (4 * (1 - place % 2));
     }

@@ -17,7 +17,7 @@ pub struct Look {
 /// characters become their pictures (`␛`, `␊`), bidirectional and other invisible format
 /// characters `\u{202e}`. Names come from strangers.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unsafe) {
+    if is_plain(text) || !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 8);
@@ -30,6 +30,12 @@ pub fn visible(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Whether a text has printable characters of ASCII alone: most have, and then every byte is a
+/// character, a column wide.
+pub(super) fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
 fn is_unsafe(c: char) -> bool {

@@ -1,11 +1,13 @@
 //! Writes text with colour, measures it, wraps it.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::glyphs::{self, Glyph};
+use super::look::is_plain;
 use crate::report::{Look, visible};
 
 /// What a piece of text means, and so how it is coloured.
@@ -44,7 +46,11 @@ impl Ink {
 
 /// Columns that a text takes on a terminal.
 pub(in crate::report) fn width(text: &str) -> usize {
-    text.width()
+    if is_plain(text) {
+        text.len()
+    } else {
+        text.width()
+    }
 }
 
 /// Collects the drawing.
@@ -72,11 +78,16 @@ impl Pen {
 
     /// A text from outside, safe to write: nothing in it steers the terminal.
     pub(in crate::report) fn text(&self, text: &str) -> String {
+        self.safe(text).into_owned()
+    }
+
+    /// The same, where nothing else is made of it.
+    pub(in crate::report) fn safe<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let text = visible(text);
-        if self.look.ascii {
-            glyphs::ascii(&text)
+        if self.look.ascii && !text.is_ascii() {
+            Cow::Owned(glyphs::ascii(&text))
         } else {
-            text.into_owned()
+            text
         }
     }
 
@@ -95,6 +106,10 @@ impl Pen {
         }
         self.settle();
         self.dip(ink);
+        if is_plain(text) {
+            self.out.push_str(text);
+            return;
+        }
         for c in text.chars() {
             match c {
                 // The no-break spaces have done their work; people search for plain ones.
@@ -173,12 +188,12 @@ impl Pen {
     }
 
     /// The text, cut to so many columns.
-    pub(in crate::report) fn cut(&self, text: &str, columns: usize) -> String {
+    pub(in crate::report) fn cut<'t>(&self, text: &'t str, columns: usize) -> Cow<'t, str> {
         if width(text) <= columns {
-            return text.to_owned();
+            return Cow::Borrowed(text);
         }
         let Some(room) = columns.checked_sub(1) else {
-            return String::new();
+            return Cow::Borrowed("");
         };
         let (mut out, mut used) = (String::new(), 0);
         for c in text.chars() {
@@ -190,7 +205,7 @@ impl Pen {
             out.push(c);
         }
         out.push(self.glyph(Glyph::Cut));
-        out
+        Cow::Owned(out)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Requests as a table, a line each.
 
+use std::borrow::Cow;
+
 use super::glyphs;
 use super::pen::{self, Ink, Pen};
 use super::{Look, markdown, visible};
@@ -167,15 +169,14 @@ impl Layout {
             texts: [0; TEXTS],
             fixed: [0; FIXED],
         };
-        let [texts, fixed] = [Self::text_heads().to_vec(), layout.fixed_heads()];
-        let widen = |columns: &mut [usize], cells: &[String]| {
+        let (texts, fixed) = (Self::text_heads(), layout.fixed_heads());
+        let widen = |columns: &mut [usize], cells: &[Cow<'_, str>]| {
             for (column, cell) in columns.iter_mut().zip(cells) {
                 *column = (*column).max(pen::width(&safe(cell, look)));
             }
         };
-        let heads = |words: Vec<String>| words;
-        widen(&mut layout.texts, &heads(texts));
-        widen(&mut layout.fixed, &heads(fixed));
+        widen(&mut layout.texts, &texts);
+        widen(&mut layout.fixed, &fixed);
         for row in rows {
             let fixed = layout.fixed_cells(row);
             widen(&mut layout.texts, &texts_of(row));
@@ -186,34 +187,35 @@ impl Layout {
         layout
     }
 
-    fn text_heads() -> [String; TEXTS] {
-        ["service", "operation", "surfaced", "culprit"].map(str::to_owned)
+    fn text_heads() -> [Cow<'static, str>; TEXTS] {
+        ["service", "operation", "surfaced", "culprit"].map(Cow::Borrowed)
     }
 
-    fn fixed_heads(&self) -> Vec<String> {
+    fn fixed_heads(&self) -> [Cow<'static, str>; FIXED] {
         let when = match &self.day {
-            Some(day) => format!("{day} UTC"),
-            None => "UTC".to_owned(),
+            Some(day) => Cow::Owned(format!("{day} UTC")),
+            None => Cow::Borrowed("UTC"),
         };
-        let rest = ["trace", "budget", "elapsed", "outcome", "share", "wasted"];
-        std::iter::once(when)
-            .chain(rest.map(str::to_owned))
-            .collect()
+        let [trace, budget, elapsed, outcome, share, wasted] =
+            ["trace", "budget", "elapsed", "outcome", "share", "wasted"].map(Cow::Borrowed);
+        [when, trace, budget, elapsed, outcome, share, wasted]
     }
 
-    fn fixed_cells(&self, row: &Row) -> Vec<String> {
+    fn fixed_cells<'r>(&self, row: &'r Row) -> [Cow<'r, str>; FIXED] {
+        let cell = |cell| Cow::Borrowed(row.cell(cell));
         let when = match self.day {
-            Some(_) => row.cell(Cell::Clock).to_owned(),
-            None => format!("{} {}", row.cell(Cell::Day), row.cell(Cell::Clock)),
+            Some(_) => cell(Cell::Clock),
+            None => Cow::Owned(format!("{} {}", row.cell(Cell::Day), row.cell(Cell::Clock))),
         };
-        vec![
+        let id = row.cell(Cell::Trace);
+        [
             when,
-            row.cell(Cell::Trace).chars().take(self.digits).collect(),
-            row.cell(Cell::Budget).to_owned(),
-            row.cell(Cell::Elapsed).to_owned(),
+            Cow::Borrowed(id.get(..self.digits).unwrap_or(id)),
+            cell(Cell::Budget),
+            cell(Cell::Elapsed),
             words(row.outcome),
-            row.cell(Cell::Share).to_owned(),
-            row.cell(Cell::Wasted).to_owned(),
+            cell(Cell::Share),
+            cell(Cell::Wasted),
         ]
     }
 
@@ -247,14 +249,12 @@ impl Layout {
     fn draw(
         &self,
         look: Look,
-        fixed: &[String],
-        texts: &[String; TEXTS],
+        fixed: &[Cow<'_, str>; FIXED],
+        texts: &[Cow<'_, str>; TEXTS],
         ink: impl Fn(Column) -> Ink,
     ) -> String {
         let mut pen = Pen::new(look);
-        let [when, trace, budget, elapsed, outcome, share, wasted] = fixed else {
-            return String::new();
-        };
+        let [when, trace, budget, elapsed, outcome, share, wasted] = fixed;
         let [service, operation, surfaced, culprit] = texts;
         let f = self.fixed;
         let t = self.texts;
@@ -262,8 +262,8 @@ impl Layout {
         let far_end = culprit
             .find(" \u{2192} ")
             .and_then(|at| culprit.get(at + 1..))
-            .filter(|_| pen::width(&pen.text(culprit)) > t[3])
-            .map(str::to_owned);
+            .filter(|_| pen::width(&pen.safe(culprit)) > t[3]);
+        let far_end = far_end.map(Cow::Borrowed);
         let culprit = far_end.as_ref().unwrap_or(culprit);
         let cells = [
             (when, f[0], false, Column::Other),
@@ -282,7 +282,7 @@ impl Layout {
             if index > 0 {
                 pen.pad(self.gap);
             }
-            let text = pen.text(text);
+            let text = pen.safe(text);
             if right {
                 pen.right(ink(column), &text, width);
             } else {
@@ -301,25 +301,31 @@ enum Column {
     Other,
 }
 
-fn words(outcome: Outcome) -> String {
-    outcome.as_str().replace('_', " ")
+fn words(outcome: Outcome) -> Cow<'static, str> {
+    let word = outcome.as_str();
+    if word.contains('_') {
+        Cow::Owned(word.replace('_', " "))
+    } else {
+        Cow::Borrowed(word)
+    }
 }
 
-fn texts_of(row: &Row) -> [String; TEXTS] {
+fn texts_of(row: &Row) -> [Cow<'_, str>; TEXTS] {
     let cells = [
         Cell::Service,
         Cell::Operation,
         Cell::Surfaced,
         Cell::Culprit,
     ];
-    cells.map(|cell| row.cell(cell).to_owned())
+    cells.map(|cell| Cow::Borrowed(row.cell(cell)))
 }
 
-fn safe(text: &str, look: Look) -> String {
-    if look.ascii {
-        glyphs::ascii(&visible(text))
+fn safe(text: &str, look: Look) -> Cow<'_, str> {
+    let text = visible(text);
+    if look.ascii && !text.is_ascii() {
+        Cow::Owned(glyphs::ascii(&text))
     } else {
-        visible(text).into_owned()
+        text
     }
 }
 

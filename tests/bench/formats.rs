@@ -10,15 +10,17 @@
 )]
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dwindle::files::load_bytes;
 use dwindle::files::write::Format;
+use dwindle::files::{Content, Input, Problem, Stored, Take, Unread, gather, load_bytes};
 use dwindle::model::{
     Attributes, Kind, Resource, Scope, Span, SpanId, Trace, TraceId, UnixNanos, Value,
 };
 use dwindle::otlp::{Limits, traces_to_json, traces_to_proto};
+use dwindle::store::parquet::{self, SpanWriter};
 use prost::Message as _;
 
 const TRACES: u64 = 6_000;
@@ -47,26 +49,57 @@ fn main() {
         "{:20} {:>8} {:>10} {:>14} {:>10}",
         "", "MB", "MB/CPU s", "spans/CPU s", "MB/s"
     );
+    let limits = Limits::default();
     for (name, bytes) in &files {
-        measure(name, bytes);
+        measure(name, bytes.len(), || {
+            let loaded = load_bytes("bench", bytes, &limits);
+            (loaded.problems, loaded.spans)
+        });
     }
+    let stored = tempfile::NamedTempFile::new().unwrap();
+    let mut writer = SpanWriter::new(stored.as_file()).unwrap();
+    for trace in &traces {
+        writer.add(trace, None).unwrap();
+    }
+    writer.finish().unwrap();
+    let size = stored.as_file().metadata().unwrap().len() as usize;
+    measure("Parquet", size, || of_parquet(stored.path(), &limits));
 }
 
-fn measure(name: &str, bytes: &[u8]) {
-    let limits = Limits::default();
+/// What reading a file of the store gives, as every command reads it.
+fn of_parquet(path: &Path, limits: &Limits) -> (Vec<Problem>, u64) {
+    let read = |content: Content, take: Take<'_>| {
+        let source = match content {
+            Content::File(file) => parquet::Source::File(file),
+            Content::Bytes(bytes) => parquet::Source::Bytes(bytes),
+        };
+        parquet::read_spans(source, take).map_err(|error| Unread::Broken(error.to_string()))
+    };
+    let stored = Stored {
+        is_stored: parquet::is_parquet,
+        read: &read,
+    };
+    let input = Input::Path(path.to_owned());
+    let gathered = gather(&[input], limits, None, Some(stored), &mut |_, _| {}).unwrap();
+    let report = gathered.report();
+    (report.problems.clone(), report.spans)
+}
+
+/// Measures what `load` takes of all cores; it gives problems and a count of spans.
+fn measure(name: &str, size: usize, load: impl Fn() -> (Vec<Problem>, u64)) {
     let mut runs: Vec<(Duration, Duration)> = (0..ROUNDS)
         .map(|_| {
             let (cpu, wall) = (cpu(), Instant::now());
-            let loaded = load_bytes("bench", bytes, &limits);
+            let (problems, spans) = load();
             let took = (cpu_since(cpu), wall.elapsed());
-            assert_eq!(loaded.problems, [], "{name}");
-            assert_eq!(loaded.spans, TRACES * SPANS, "{name}");
+            assert_eq!(problems, [], "{name}");
+            assert_eq!(spans, TRACES * SPANS, "{name}");
             took
         })
         .collect();
     runs.sort();
     let (cpu, wall) = runs.get(ROUNDS / 2).copied().unwrap();
-    let megabytes = bytes.len() as f64 / 1e6;
+    let megabytes = size as f64 / 1e6;
     println!(
         "{name:20} {megabytes:8.1} {:10.0} {:14.0} {:10.0}",
         megabytes / cpu.as_secs_f64(),

@@ -83,6 +83,9 @@ const UNITS: [&str; 17] = [
 /// True for a key that looks like a budget's, though no rule knows it: its last word, less units,
 /// is one of [`WORDS`], and none of `never` is in it.
 pub(super) fn looks_like_budget(key: &str, never: &[String]) -> bool {
+    if !may_end_so(key) {
+        return false;
+    }
     let mut rest = key;
     loop {
         let at = rest.rfind(['.', '_', '/', '-']);
@@ -107,6 +110,21 @@ pub(super) fn looks_like_budget(key: &str, never: &[String]) -> bool {
     }
     let lower = key.to_ascii_lowercase();
     !never.iter().any(|word| lower.contains(word.as_str()))
+}
+
+/// False for keys that end like none of [`WORDS`] and none of [`UNITS`]: most of them.
+fn may_end_so(key: &str) -> bool {
+    let Some((_, &[before, last])) = key.as_bytes().split_last_chunk() else {
+        return false;
+    };
+    let end = [before, last].map(|byte| byte.to_ascii_lowercase());
+    match last.to_ascii_lowercase() {
+        b's' => b"mdcuonib._/-".contains(&end[0]),
+        _ => matches!(
+            &end,
+            b"ne" | b"ut" | b"et" | b"ft" | b"ng" | b"ec" | b"at" | b"ch" | b"nd"
+        ),
+    }
 }
 
 /// The word alone, or with its unit grown on: `timeoutMs`. A plural is not one of seconds.
@@ -163,6 +181,37 @@ mod tests {
         }
         let others = ["http.request.method", "url.path", "server.port", "a", ""];
         assert!(others.iter().all(|key| !filter.may_hold(key)));
+    }
+
+    #[test]
+    fn no_word_and_no_unit_is_turned_away_by_its_end() {
+        for word in WORDS.into_iter().chain(UNITS) {
+            for key in [
+                format!("a.{word}"),
+                format!("a_{word}"),
+                word.to_uppercase(),
+            ] {
+                assert!(may_end_so(&key) || key.len() == 1, "{key}");
+            }
+        }
+        for word in WORDS {
+            for unit in UNITS {
+                for between in ["", "_", "."] {
+                    // Grown on, one letter is a plural's.
+                    let is_budget = !between.is_empty() || unit.len() > 1;
+                    let key = format!("call.{word}{between}{unit}");
+                    assert_eq!(looks_like_budget(&key, &[]), is_budget, "{key}");
+                }
+            }
+        }
+        let others = [
+            "http.request.method",
+            "http.response.status_code",
+            "s",
+            "",
+            "url.path",
+        ];
+        assert!(others.iter().all(|key| !may_end_so(key)));
     }
 
     #[test]

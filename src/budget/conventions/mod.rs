@@ -21,7 +21,7 @@ pub use grammar::Grammar;
 pub use rule::{CustomRule, Listed, Place, RuleError};
 pub use table::Rules;
 
-pub(super) use read::{Facts, Place as Reader, Reading, Trust, Unread, strictest};
+pub(super) use read::{Facts, Place as Reader, Reading, Trust, Unread, shortened, strictest};
 
 use std::str::FromStr;
 

@@ -39,8 +39,8 @@ pub(in crate::budget) struct Reading {
     pub at: UnixNanos,
     /// The key that it stood under.
     pub key: Text,
-    /// What stood there.
-    pub raw: Text,
+    /// What stood there, no longer than it is shown.
+    pub raw: Value,
     /// How well it is known what it means.
     pub trust: Trust,
 }
@@ -145,7 +145,7 @@ impl Place<'_> {
     }
 
     fn read(&self, attributes: &Attributes, is_record: bool, facts: &mut Facts) {
-        for (key, value) in attributes.iter() {
+        for (key, value) in &attributes.0 {
             match self.rules.find(key) {
                 Some(Hit::Rule(index)) => {
                     let rule = self.rules.rule(index).filter(|rule| self.has(rule.needs));
@@ -176,14 +176,14 @@ impl Place<'_> {
         }
     }
 
-    fn by_rule(&self, rule: &Rule, key: &str, value: &Value, facts: &mut Facts) {
+    fn by_rule(&self, rule: &Rule, key: &Text, value: &Value, facts: &mut Facts) {
         if rule.caller_only && self.side != Side::Outbound {
             return;
         }
         if rule.off {
             if rule.field != Field::Nothing && *value != Value::Empty {
                 facts.unread.push(Unread {
-                    key: key.into(),
+                    key: key.clone(),
                     rule: self.would_read(rule, key, value).then(|| rule.id.clone()),
                 });
             }
@@ -196,7 +196,7 @@ impl Place<'_> {
 
     /// Whether a rule that is off could read this: turning it on is no advice where the value does
     /// not tell its unit.
-    fn would_read(&self, rule: &Rule, key: &str, value: &Value) -> bool {
+    fn would_read(&self, rule: &Rule, key: &Text, value: &Value) -> bool {
         let mut tried = Facts::default();
         if let Some(grammar) = rule.grammar {
             self.apply(rule, grammar, key, value, &mut tried);
@@ -225,7 +225,7 @@ impl Place<'_> {
         }
     }
 
-    fn apply(&self, rule: &Rule, grammar: Grammar, key: &str, value: &Value, facts: &mut Facts) {
+    fn apply(&self, rule: &Rule, grammar: Grammar, key: &Text, value: &Value, facts: &mut Facts) {
         match value {
             Value::Empty => return,
             // A captured header is an array; several values that disagree all count.
@@ -253,13 +253,13 @@ impl Place<'_> {
             Some(parsed) => self.keep(rule, parsed, key, value, facts),
             None if rule.lenient => {}
             None => facts.bad.push(Bad {
-                key: key.into(),
+                key: key.clone(),
                 raw: shortened(value),
             }),
         }
     }
 
-    fn keep(&self, rule: &Rule, parsed: Parsed, key: &str, raw: &Value, facts: &mut Facts) {
+    fn keep(&self, rule: &Rule, parsed: Parsed, key: &Text, raw: &Value, facts: &mut Facts) {
         // Finagle says in the key which side it speaks of.
         let side = match key.split_once('/') {
             Some(("srv", _)) => Side::Inbound,
@@ -303,8 +303,8 @@ impl Place<'_> {
                     field,
                     time,
                     at,
-                    key: key.into(),
-                    raw: shortened(raw),
+                    key: key.clone(),
+                    raw: kept(raw),
                     trust: rule.trust,
                 });
             }
@@ -335,7 +335,16 @@ fn json_array(text: &str) -> Option<Vec<Value>> {
         .collect()
 }
 
-pub(super) fn shortened(value: &Value) -> Text {
+/// A value to be shown, if at all, later: most readings are not, and writing numbers takes time.
+fn kept(value: &Value) -> Value {
+    match value {
+        Value::Bool(_) | Value::Int(_) | Value::Double(_) => value.clone(),
+        other => Value::Str(shortened(other)),
+    }
+}
+
+/// What a value reads like.
+pub(in crate::budget) fn shortened(value: &Value) -> Text {
     let text = value.to_compact_string();
     match text.char_indices().nth(80) {
         Some((at, _)) => compact_str::format_compact!("{}...", text.get(..at).unwrap_or_default()),

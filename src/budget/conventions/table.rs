@@ -1,6 +1,6 @@
 //! The compiled table: built-in rules, those that an operator added, and which of them are on.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -9,6 +9,7 @@ use regex::{Regex, RegexSet, RegexSetBuilder};
 use crate::model::Text;
 
 use super::super::evidence::Outcomes;
+use super::super::quick::Table;
 use super::filter::{self, Filter};
 use super::read::Trust;
 use super::rule::{CustomRule, File, Listed, Needs, Place, Raw, RuleError};
@@ -28,8 +29,8 @@ pub struct Rules {
     custom: Vec<CustomRule>,
     enabled: Vec<Text>,
     all: Vec<Rule>,
-    attributes: HashMap<Text, Hit>,
-    headers: HashMap<Text, usize>,
+    attributes: Table<Text, Hit>,
+    headers: Table<Text, usize>,
     /// Capture prefixes, spelled as headers are.
     prefixes: Vec<String>,
     filter: Filter,
@@ -242,8 +243,8 @@ impl Rules {
             custom: custom.to_vec(),
             enabled: enabled.to_vec(),
             all: vec![],
-            attributes: HashMap::new(),
-            headers: HashMap::new(),
+            attributes: Table::default(),
+            headers: Table::default(),
             prefixes: FILE
                 .header_prefixes
                 .iter()

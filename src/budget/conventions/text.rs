@@ -37,7 +37,7 @@ pub(super) fn read_message(place: &Place<'_>, key: &str, text: &str, facts: &mut
             time,
             at: UnixNanos(0),
             key: key.into(),
-            raw: shortened(&Value::Str(whole.into())),
+            raw: Value::Str(shortened(&Value::Str(whole.into()))),
             trust: rule.trust,
         };
         if found.name("try").is_some() {
@@ -98,7 +98,9 @@ fn read_calls(place: &Place<'_>, rules: &Texts, key: &str, text: &str, facts: &m
             time,
             at: UnixNanos(0),
             key: key.into(),
-            raw: shortened(&Value::Str(whole.trim_matches(['?', '&', '#']).into())),
+            raw: Value::Str(shortened(&Value::Str(
+                whole.trim_matches(['?', '&', '#']).into(),
+            ))),
             trust: super::read::Trust::Named,
         });
     });

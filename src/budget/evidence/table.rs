@@ -1,12 +1,12 @@
 //! The table of outcomes, from the data file beside this one, made ready for looking things up.
 
-use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
 
 use crate::model::{Text, Value};
 
+use super::super::quick::Table;
 use super::words::{Phrase, last_part};
 
 /// What a sign means.
@@ -169,13 +169,13 @@ pub(super) type RuleId = u16;
 #[derive(Debug)]
 pub(in crate::budget) struct Outcomes {
     rules: Vec<Rule>,
-    keys: HashMap<Text, Uses>,
+    keys: Table<Text, Uses>,
     /// By the first byte of a key: the lengths that keys of the table with it have.
     lengths: Box<[u64; 256]>,
-    codes: HashMap<(Group, Code), Vec<RuleId>>,
+    codes: Table<(Group, Code), Vec<RuleId>>,
     /// Of types also by what follows the last dot, the first that bears the name.
-    parts: HashMap<Text, RuleId>,
-    events: HashMap<Text, RuleId>,
+    parts: Table<Text, RuleId>,
+    events: Table<Text, RuleId>,
     texts: Vec<(RuleId, Vec<Phrase>, bool)>,
     /// Ids of the rules that are off by themselves.
     off: Vec<String>,
@@ -213,11 +213,11 @@ impl Outcomes {
             toml::from_str(include_str!("outcomes.toml")).expect("a test reads this very file");
         let mut this = Self {
             rules: Vec::new(),
-            keys: HashMap::new(),
+            keys: Table::default(),
             lengths: Box::new([0; 256]),
-            codes: HashMap::new(),
-            parts: HashMap::new(),
-            events: HashMap::new(),
+            codes: Table::default(),
+            parts: Table::default(),
+            events: Table::default(),
             texts: Vec::new(),
             off: Vec::new(),
         };

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::model::{Attributes, Text, Value};
+use crate::model::{Attributes, Text, Value, key as key_of};
 use crate::otlp::Batch;
 use crate::otlp::json::fields::{self, Field};
 use crate::otlp::json::reader::{Read, Reader, Scalar, Shape};
@@ -41,7 +41,7 @@ pub(super) fn attributes(
     let mut pairs = Vec::new();
     let read = fields::object(reader, |reader, key| {
         let value = value(reader, batch, depth)?;
-        pairs.push((Text::from(key), value));
+        pairs.push((key_of(key), value));
         Ok(())
     })?;
     pairs.shrink_to_fit();

@@ -115,7 +115,7 @@ impl<'a> Entry<'a> {
     ) -> Read<()> {
         match key {
             "resource" => {
-                self.resource_text = Some(reader.skip()?);
+                self.resource_text = Some(batch.recent_resources.skip(reader)?);
                 self.settled = false;
             }
             "schemaUrl" | "schema_url" => {
@@ -239,14 +239,18 @@ fn scope_spans(
     let mut schema_url = Text::default();
     let none = batch.no_scope();
     let mut scope = Ok(Arc::clone(&none));
+    // Whether `scope` is made of all that was read so far.
+    let mut settled = true;
     reader.object(|reader, key| {
         match key {
             "scope" | "instrumentationLibrary" | "instrumentation_library" => {
-                text = reader.skip()?;
+                text = batch.recent_scopes.skip(reader)?;
                 scope = self::scope(text, &schema_url, batch)?;
+                settled = true;
             }
             "schemaUrl" | "schema_url" => {
                 schema_url = fields::text(reader)?.unwrap_or_default();
+                settled = false;
             }
             "spans" => {
                 let guess = scope.as_ref().unwrap_or(&none);
@@ -258,13 +262,16 @@ fn scope_spans(
         }
         Ok(())
     })?;
-    let Ok(scope) = self::scope(text, &schema_url, batch)? else {
+    if !settled {
+        scope = self::scope(text, &schema_url, batch)?;
+    }
+    let Ok(scope) = scope else {
         batch.reject_since(first, "the scope of these spans cannot be read");
         return Ok(());
     };
     // The scope or its schema may stand behind the spans.
-    let settled = |span: &Span| Arc::ptr_eq(&span.scope, &scope);
-    if !batch.spans.get(first).is_none_or(settled) {
+    let has_it = |span: &Span| Arc::ptr_eq(&span.scope, &scope);
+    if !batch.spans.get(first).is_none_or(has_it) {
         for span in batch.spans.iter_mut().skip(first) {
             span.scope = Arc::clone(&scope);
         }

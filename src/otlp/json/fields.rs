@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::reader::{Read, Reader, Scalar, Shape};
-use crate::model::Text;
+use crate::model::{Text, key as key_of};
 
 /// A field that was read: `Err` when it holds what it cannot hold.
 pub(crate) type Field<T> = Result<T, ()>;
@@ -20,14 +20,38 @@ pub(crate) fn text(reader: &mut Reader<'_>) -> Read<Field<Text>> {
     })
 }
 
+/// The key of an attribute; nothing for what is none.
+pub(crate) fn key(reader: &mut Reader<'_>) -> Read<Text> {
+    Ok(match reader.scalar()? {
+        Scalar::Str(text) => key_of(&text),
+        Scalar::Number(digits) => Text::from(digits),
+        Scalar::Bool(flag) => Text::const_new(if flag { "true" } else { "false" }),
+        Scalar::Null | Scalar::Compound => Text::default(),
+    })
+}
+
 /// Nanoseconds since the epoch; negative ones cannot be.
 pub(crate) fn nanos(reader: &mut Reader<'_>) -> Read<Field<u64>> {
     Ok(match reader.scalar()? {
         Scalar::Null => Ok(0),
         Scalar::Number(digits) => unsigned(digits).ok_or(()),
-        Scalar::Str(text) if text.trim().is_empty() => Ok(0),
-        Scalar::Str(text) => unsigned(text.trim()).ok_or(()),
+        Scalar::Str(text) => match digits(&text) {
+            Some(nanos) => Ok(nanos),
+            None if text.trim().is_empty() => Ok(0),
+            None => unsigned(text.trim()).ok_or(()),
+        },
         Scalar::Bool(_) | Scalar::Compound => Err(()),
+    })
+}
+
+/// What only has digits, and so few of them that no number is too large: times do.
+fn digits(text: &str) -> Option<u64> {
+    const SAFE: usize = 19;
+    let mut bytes = text.bytes();
+    (1..=SAFE).contains(&text.len()).then_some(())?;
+    bytes.try_fold(0, |number: u64, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (digit < 10).then(|| number.wrapping_mul(10).wrapping_add(u64::from(digit)))
     })
 }
 
@@ -135,6 +159,13 @@ mod tests {
         assert_eq!(unsigned("18446744073709551616"), None);
         assert_eq!(unsigned("-1"), None);
         assert_eq!(unsigned("1.5"), None);
+        assert_eq!(
+            digits("9999999999999999999"),
+            Some(9_999_999_999_999_999_999)
+        );
+        for other in ["10000000000000000000", "", "+1", "1 ", "1.5", "1/", "1:"] {
+            assert_eq!(digits(other), None, "{other}");
+        }
         assert_eq!(signed("-9223372036854775808"), Some(i64::MIN));
         assert_eq!(signed("-2.0"), Some(-2));
         assert_eq!(signed("9223372036854775808"), None);

@@ -10,6 +10,7 @@ mod encode;
 pub(crate) mod fields;
 mod out;
 pub(crate) mod reader;
+mod recent;
 mod records;
 mod span;
 mod value;
@@ -22,6 +23,7 @@ use reader::{Reader, Shape, Syntax};
 pub(crate) use document::{Found, document};
 pub use encode::{logs_to_json, traces_to_json};
 pub(crate) use out::Out;
+pub(crate) use recent::Recent;
 pub(crate) use span::Faults;
 
 /// Reads an `ExportTraceServiceRequest` or `TracesData` in OTLP/JSON.

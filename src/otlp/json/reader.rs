@@ -199,6 +199,26 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Passes this very text; `None`, with nothing passed, if another one stands here.
+    pub(crate) fn pass(&mut self, text: &str) -> Option<&'a str> {
+        let rest = self.rest();
+        if !rest.starts_with(text.as_bytes()) {
+            return None;
+        }
+        let start = self.at;
+        self.at += text.len();
+        self.text.get(start..self.at)
+    }
+
+    /// The rest of a string without escapes, behind its first quote; `None` of any other, of which
+    /// a part may be passed.
+    pub(crate) fn plain(&mut self) -> Option<&'a str> {
+        let start = self.at;
+        self.at += plain(self.rest());
+        let text = self.text.get(start..self.at)?;
+        self.pass("\"").map(|_| text)
+    }
+
     fn key(&mut self) -> Read<()> {
         self.pass_string()?;
         self.space();

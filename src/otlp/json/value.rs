@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::fields::{self, Field};
 use super::reader::{Read, Reader, Scalar, Shape};
-use crate::model::{Attributes, Text, Value};
+use crate::model::{Attributes, Text, Value, key as key_of};
 use crate::otlp::{Batch, ids};
 
 /// A list of `KeyValue`, or an object of values as some converters write; `Err` when it is
@@ -18,7 +18,7 @@ pub(super) fn attributes(
     let read = match reader.shape()? {
         Shape::Object => fields::object(reader, |reader, key| {
             let value = any(reader, batch, depth)?;
-            batch.pairs.push((Text::from(key), value));
+            batch.pairs.push((key_of(key), value));
             Ok(())
         })?,
         _ => fields::list(reader, |reader| pair(reader, batch, depth))?,
@@ -27,11 +27,17 @@ pub(super) fn attributes(
 }
 
 fn pair(reader: &mut Reader<'_>, batch: &mut Batch<'_>, depth: usize) -> Read<()> {
+    let start = reader.at();
+    if let Some(pair) = usual(reader) {
+        batch.pairs.push(pair);
+        return Ok(());
+    }
+    reader.seek(start);
     let mut key = Text::default();
     let mut value = Value::Empty;
     let read = fields::object(reader, |reader, field| {
         match field {
-            "key" => key = fields::text(reader)?.unwrap_or_default(),
+            "key" => key = fields::key(reader)?,
             "value" => value = any(reader, batch, depth)?,
             _ => {
                 reader.skip()?;
@@ -43,6 +49,33 @@ fn pair(reader: &mut Reader<'_>, batch: &mut Batch<'_>, depth: usize) -> Read<()
         batch.pairs.push((key, value));
     }
     Ok(())
+}
+
+/// A pair of a scalar as exporters write it, without a space or an escape: most of what there is
+/// to read. `None` of any other, of which a part may be passed.
+fn usual(reader: &mut Reader<'_>) -> Option<(Text, Value)> {
+    reader.pass(r#"{"key":""#)?;
+    let key = key_of(reader.plain()?);
+    reader.pass(r#","value":{""#)?;
+    let value = if reader.pass(r#"stringValue":""#).is_some() {
+        Value::Str(Text::from(reader.plain()?))
+    } else if reader.pass(r#"intValue":""#).is_some() {
+        Value::Int(reader.plain()?.parse().ok()?)
+    } else if reader.pass(r#"doubleValue":"#).is_some() {
+        match reader.scalar().ok()? {
+            Scalar::Number(digits) => Value::Double(digits.parse().ok()?),
+            _ => return None,
+        }
+    } else if reader.pass(r#"boolValue":"#).is_some() {
+        match reader.scalar().ok()? {
+            Scalar::Bool(flag) => Value::Bool(flag),
+            _ => return None,
+        }
+    } else {
+        return None;
+    };
+    reader.pass("}}")?;
+    Some((key, value))
 }
 
 /// An `AnyValue`; a bare scalar or list is taken for what it is.
@@ -201,5 +234,62 @@ fn written(scalar: Scalar<'_>) -> Text {
         Scalar::Number(digits) => Text::from(digits),
         Scalar::Bool(flag) => Text::const_new(if flag { "true" } else { "false" }),
         Scalar::Null | Scalar::Compound => Text::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::otlp::Limits;
+
+    fn read(text: &str) -> (Read<Field<Attributes>>, usize) {
+        let (limits, mut reader) = (Limits::default(), Reader::new(text));
+        let read = attributes(&mut reader, &mut Batch::new(&limits), 0);
+        (read, reader.at())
+    }
+
+    #[test]
+    fn pairs_as_exporters_write_them_are_read_as_any_other() {
+        for value in [
+            r#"{"stringValue":"v"}"#,
+            r#"{"stringValue":""}"#,
+            r#"{"stringValue":"a\"b"}"#,
+            r#"{"stringValue":7}"#,
+            r#"{"intValue":"-7"}"#,
+            r#"{"intValue":" 7 "}"#,
+            r#"{"intValue":7}"#,
+            r#"{"intValue":"many"}"#,
+            r#"{"intValue":"1e3"}"#,
+            r#"{"doubleValue":0.5}"#,
+            r#"{"doubleValue":-1e400}"#,
+            r#"{"doubleValue":"NaN"}"#,
+            r#"{"boolValue":true}"#,
+            r#"{"boolValue":"false"}"#,
+            r#"{"stringValue":"v","intValue":"7"}"#,
+            r#"{"arrayValue":{"values":[{"intValue":"1"}]}}"#,
+            "{}",
+            "7",
+        ] {
+            for key in ["k", "http.response.status_code", "a\\u0062", ""] {
+                let usual = format!(r#"[{{"key":"{key}","value":{value}}}]"#);
+                let spaced = format!(r#"[ {{ "key":"{key}","value":{value}}}]"#);
+                let (read_usual, end) = read(&usual);
+                assert_eq!(end, usual.len(), "{usual}");
+                // NaN is not itself.
+                assert_eq!(format!("{read_usual:?}"), format!("{:?}", read(&spaced).0));
+            }
+        }
+        for broken in [
+            r#"[{"key":"k","value":{"stringValue":"v"}"#,
+            r#"[{"key":"k","value":{"intValue":"7"#,
+            r#"[{"key":"k","value":{"doubleValue":01}}]"#,
+            r#"[{"key":"k","value":{"boolValue":truely}}]"#,
+            "[{\"key\":\"k\u{1}\",\"value\":{}}]",
+        ] {
+            let spaced = broken.replacen(r#"{"key":"#, r#"{ "key":"#, 1);
+            let faults = [broken, &spaced].map(|text| read(text).0.map_err(|fault| fault.what));
+            assert_eq!(faults[0], faults[1], "{broken}");
+            assert!(faults[0].is_err(), "{broken}");
+        }
     }
 }

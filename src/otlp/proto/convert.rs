@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::model::{
     Attributes, Event, Kind, Link, Resource, Scope, Span, SpanId, SpanLog, Status, StatusCode,
-    Text, TraceId, UnixNanos, Value,
+    Text, TraceId, UnixNanos, Value, key,
 };
 use crate::otlp::Reject;
 
@@ -216,7 +216,7 @@ fn attributes(pairs: Vec<KeyValue>, depth_left: usize) -> Result<Attributes, Rej
             let value = pair
                 .value
                 .map_or(Ok(Value::Empty), |value| any(value, depth_left))?;
-            Ok((pair.key.into(), value))
+            Ok((key(&pair.key), value))
         })
         .collect::<Result<Vec<_>, _>>()
         .map(Attributes)

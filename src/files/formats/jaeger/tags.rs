@@ -53,7 +53,7 @@ fn tag(reader: &mut Reader<'_>, binary: Binary, out: &mut Vec<(Text, Value)>) ->
     let mut value = None;
     let read = fields::object(reader, |reader, field| {
         match field {
-            "key" => key = fields::text(reader)?.unwrap_or_default(),
+            "key" => key = fields::key(reader)?,
             "type" | "vType" | "v_type" => kind = type_of(&reader.scalar()?),
             "value" => value = Some(bare(reader)?),
             _ => {

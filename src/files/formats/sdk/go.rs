@@ -146,7 +146,7 @@ fn attributes(reader: &mut Reader<'_>, batch: &mut Batch<'_>) -> Read<Field<Attr
         let mut value = Value::Empty;
         let read = fields::object(reader, |reader, key| {
             match key {
-                "Key" => name = fields::text(reader)?.unwrap_or_default(),
+                "Key" => name = fields::key(reader)?,
                 "Value" => value = typed(reader, batch)?,
                 _ => {
                     reader.skip()?;
