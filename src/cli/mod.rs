@@ -28,7 +28,7 @@ use clap::Parser as _;
 
 pub use args::{Args, Color, Command, InputArgs, LookArgs, TraceArgs, TraceFormat, TracesArgs};
 pub use config::ConfigArgs;
-pub use convert::{Compress, ConvertArgs, To};
+pub use convert::{Compress, ConvertArgs, TargetArgs, To};
 pub use diff::DiffArgs;
 pub use filter::FilterArgs;
 pub use overview::OverviewArgs;
