@@ -20,6 +20,7 @@
 //! [`Ingest::account`]). All of these change under the assembly's lock alone. What a replay brings
 //! back counts as received anew.
 
+mod add;
 mod assembly;
 mod batch;
 mod flush;
@@ -38,6 +39,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+pub use add::{Added, add};
 pub use assembly::{Assembly, Config, Full, Load, Pushed, Room, Sealed, Why};
 pub use batch::{Accepted, Batch, Refused, Ticket};
 pub use flush::Pace;

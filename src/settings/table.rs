@@ -156,11 +156,21 @@ settings! {
         /// Write finished requests into files at the latest so long after the first of them.
         flush_after: Duration, DURATION, "10s";
         /// Write finished requests into files as soon as they have so many spans.
-        flush_spans: u64, COUNT, "200000";
+        flush_spans: u64, COUNT, "250000";
+        /// Write finished requests into files as soon as they take about so many bytes.
+        flush_bytes: u64, BYTES, "256MiB";
         /// Keep requests so long, 0 for ever; whole hours go.
         retain_for: Duration, AGE, "30d";
         /// Keep at most so many bytes of files, 0 for no limit; the oldest hours go first.
         retain_bytes: u64, ROOM, "0";
+        /// Merge so many files of like size into one.
+        compact_fan_in: u64, COUNT, "4";
+        /// Make one of all files of an hour so long after its end, when few late spans come.
+        compact_settle: Duration, DURATION, "10m";
+        /// Let no file grow beyond so many spans by merging.
+        compact_max_spans: u64, COUNT, "20000000";
+        /// Write a file anew when more than this share of its traces is superseded.
+        compact_dead_share: Share, SHARE, "20%";
         /// Leave files that were replaced on disk so long, for whoever still reads them.
         grace: Duration, DURATION, "60s";
     }
@@ -191,9 +201,12 @@ settings! {
         max_open_bytes: u64, BYTES, "1GiB";
         /// The most spans of one trace.
         max_trace_spans: u64, COUNT, "200000";
-        /// The most finished requests kept.
+        /// The most bytes of the log on disk; when it cannot be written into files, senders are
+        /// told to come back later.
+        max_log_bytes: u64, BYTES, "8GiB";
+        /// The most finished requests kept with `memory_only`.
         max_requests: u64, COUNT, "20000";
-        /// About the most bytes of finished requests kept.
+        /// About the most bytes of finished requests kept with `memory_only`.
         max_kept_bytes: u64, BYTES, "1GiB";
         /// The longest time that stopping may take.
         drain_timeout: Duration, DURATION, "10s";

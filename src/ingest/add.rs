@@ -1,0 +1,61 @@
+//! Adding whole traces to a store, from files say, without assembly and log.
+
+use std::sync::Arc;
+
+use super::Config;
+use super::merge::merge;
+use super::verdict;
+use crate::budget::{Policy, Typical, analyse};
+use crate::model::{Trace, UnixNanos};
+use crate::store::{Store, StoreError, Stored};
+
+/// What became of a trace that was added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Added {
+    /// Spans that were not there yet.
+    pub spans: usize,
+    /// Spans that were there already, or came twice.
+    pub copies: usize,
+    /// Spans beyond what one trace may have; they are left out.
+    pub over: usize,
+}
+
+/// Joins a trace with what the store knows of it, without exact copies, analyses it and puts it
+/// into the store as fresh; what is there already changes nothing. Of one trace id only one thread
+/// may add at a time.
+///
+/// # Errors
+/// What the store knows of the trace cannot be read.
+pub fn add(
+    store: &Store,
+    policy: &Policy,
+    config: &Config,
+    trace: Trace,
+) -> Result<Added, StoreError> {
+    let first = trace.spans.iter().map(|span| span.start).min();
+    let ends = trace.spans.iter().map(|span| span.end.max(span.start));
+    let around = (
+        first.unwrap_or(UnixNanos(0)),
+        ends.max().unwrap_or(UnixNanos(0)),
+    );
+    let former = store.former(trace.id, around)?;
+    let came = trace.spans.len();
+    let merged = merge(former.as_ref(), trace, config);
+    let added = Added {
+        spans: came - merged.duplicates - merged.over,
+        copies: merged.duplicates,
+        over: merged.over,
+    };
+    if former.is_some() && merged.added == 0 {
+        return Ok(added);
+    }
+    let mut analysis = analyse(&merged.trace, policy, &Typical::default());
+    verdict::revise(&mut analysis, former.as_ref(), merged.over);
+    store.put(Stored {
+        trace: Arc::new(merged.trace),
+        analysis: Arc::new(analysis),
+        sample: false,
+        log_from: former.map_or(u64::MAX, |former| former.log_from),
+    });
+    Ok(added)
+}
