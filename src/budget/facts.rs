@@ -47,7 +47,7 @@ fn reader<'a>(forest: &Forest<'a>, rules: &'a Rules, node: NodeId) -> Reader<'a>
     Reader {
         rules,
         span,
-        side: Side::of(span.kind, enters),
+        side: Side::of(forest.kind(node), enters),
     }
 }
 

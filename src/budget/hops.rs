@@ -308,8 +308,9 @@ impl Hops {
         }
         if let Some(&callee) = callees.first() {
             let entry = forest.span(self.all[callee].entry);
-            let facts = self.facts(self.all[callee].entry);
-            let resend = resend.max(facts.and_then(|facts| facts.resend));
+            // A proxy's tries leave one call with several callees.
+            let counts = callees.iter().map(|&callee| self.resend_of(callee));
+            let resend = counts.fold(resend, Ord::max);
             let operation = spans.map_or(&entry.name, |(first, _)| &forest.span(first).name);
             return Attempt {
                 hop,
@@ -357,6 +358,11 @@ impl Hops {
             evidence,
             resend,
         }
+    }
+
+    /// Attempts before the one that a hop answers, by the hop's own count.
+    pub(super) fn resend_of(&self, hop: HopId) -> Option<u32> {
+        self.facts(self.all[hop].entry)?.resend
     }
 
     /// How each hop ended, by its layers' words.

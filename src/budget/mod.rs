@@ -27,6 +27,7 @@ mod quick;
 mod reasons;
 mod request;
 mod retries;
+mod sessions;
 mod timing;
 mod told;
 mod tree;

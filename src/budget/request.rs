@@ -124,6 +124,11 @@ fn request(
         notes.push(Note::Clipped(clipped));
     }
     notes.extend(unread(known, members));
+    let untied = members
+        .iter()
+        .flat_map(|&hop| known.timing.sessions.untied(hop));
+    let untied: BTreeSet<&Text> = untied.collect();
+    notes.extend(untied.into_iter().cloned().map(Note::Untied));
     let entry = known.forest.span(hops[root].entry);
     Request {
         trace_id: known.forest.trace.id,
@@ -337,6 +342,9 @@ impl View<'_> {
         let call = |callee: Option<HopId>| {
             let far = callee.map(|callee| &known.timing.hops[callee]);
             let observed = far.filter(|far| far.source.how == How::Observed);
+            // Several tries of a proxy, each with a number of its own.
+            let counted = callee.filter(|_| attempt.callees.len() > 1);
+            let counted = counted.and_then(|callee| known.hops.resend_of(callee));
             Call {
                 span_id: self.call_span(id),
                 to: callee
@@ -345,7 +353,7 @@ impl View<'_> {
                 operation: attempt.operation.clone(),
                 kind: attempt.kind,
                 hop: callee.map(|callee| self.shown(callee)),
-                attempt: number,
+                attempt: counted.map_or(number, |before| before.saturating_add(1)),
                 attempts,
                 start: time.start - self.origin,
                 elapsed: time.end - time.start,

@@ -8,6 +8,7 @@ use super::clocks::Clocks;
 use super::conventions::{Field, Reading};
 use super::hops::{AttemptId, CallId, HopId, Hops};
 use super::policy::Policy;
+use super::sessions::Sessions;
 use super::told::{self, Bounds, Given, Told};
 use super::tree::{Forest, NodeId};
 
@@ -99,6 +100,8 @@ pub(super) struct Timing {
     pub calls: Vec<CallTime>,
     /// By [`HopId`]: it failed by deadline, by any evidence or by time.
     pub failed_by_deadline: Vec<bool>,
+    /// What connections were set to.
+    pub sessions: Sessions,
 }
 
 impl Timing {
@@ -108,6 +111,7 @@ impl Timing {
             hops: vec![HopTime::default(); hops.all.len()],
             calls: vec![CallTime::default(); hops.attempts.len()],
             failed_by_deadline: hops.all.iter().map(|hop| hop.evidence.deadline).collect(),
+            sessions: Sessions::find(forest, hops),
         };
         this.align(forest, hops, clocks);
         this.fail_with_callees(hops);
@@ -288,27 +292,30 @@ impl Timing {
             || call_spans.is_some_and(|(first, last)| bad(first) || bad(last));
     }
 
-    /// A hop's own limit on its run ends its deadline early. Nobody passed it on: so it is what the
-    /// hop had on arrival only where nothing else is known.
+    /// A hop's own limit on its run ends its deadline early, and so does what its caller waits.
+    /// Nobody passed either on: a limit is nothing that it had on arrival, and what the caller
+    /// waits is that only where nothing else is known.
     fn limit_itself(&mut self, forest: &Forest<'_>, hops: &Hops, id: HopId) {
-        let Some(limit) = told::limit(forest, hops, id) else {
-            return;
-        };
+        let limit = told::limit(forest, hops, id);
+        let wait = told::wait(forest, hops, id);
         let time = &mut self.hops[id];
-        let until = time.start + limit.time;
-        if time.told.is_none() {
-            time.told = Some(limit.time);
-            time.source = limit.source(How::Observed);
+        if let Some(wait) = wait.as_ref().filter(|_| time.told.is_none()) {
+            time.told = Some(wait.time);
+            time.source = wait.source(How::Inherited);
         }
-        let earlier = |known: Option<Nanos>| Some(known.map_or(until, |known| known.min(until)));
-        if time.effective.is_none_or(|deadline| until < deadline) {
-            time.effective = Some(until);
-            time.from = Some(id);
-            time.inferred = false;
+        for ends in [limit, wait].into_iter().flatten() {
+            let until = time.start + ends.time;
+            let earlier =
+                |known: Option<Nanos>| Some(known.map_or(until, |known| known.min(until)));
+            if time.effective.is_none_or(|deadline| until < deadline) {
+                time.effective = Some(until);
+                time.from = Some(id);
+                time.inferred = false;
+            }
+            time.own = earlier(time.own);
+            time.own_known = earlier(time.own_known);
+            time.known = earlier(time.known);
         }
-        time.own = earlier(time.own);
-        time.own_known = earlier(time.own_known);
-        time.known = earlier(time.known);
     }
 
     /// What the caller's telemetry on the call says it sent.
@@ -417,6 +424,10 @@ impl Timing {
                     // Tries that a proxy makes are none of the call's own.
                     _ => given,
                 };
+                // What a header told the callee, and what was set on the connection.
+                let wait = told::wait_of_call(forest, hops, attempt);
+                let given = given.within(&Given::of_timeout(start, wait.as_ref()));
+                let given = given.within(&Given::of_timeout(start, self.sessions.of_call(attempt)));
                 let limit = given.timeout.as_ref().map(|(until, _)| *until);
                 // Attempts share what their top-level call was given.
                 let left = |(until, told): (Nanos, Told)| Told {

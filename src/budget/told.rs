@@ -4,7 +4,7 @@
 use crate::model::{How, Kind, Nanos, Source, SpanId, Text, Value};
 
 use super::conventions::{Field, Reading, Trust, shortened, strictest};
-use super::hops::{CallId, HopId, Hops};
+use super::hops::{AttemptId, CallId, HopId, Hops};
 use super::tree::{Forest, NodeId};
 use super::{near, tolerance};
 
@@ -79,6 +79,14 @@ impl Given {
         })
     }
 
+    /// For a call that began then: a timeout, if one is known.
+    pub(super) fn of_timeout(start: Nanos, timeout: Option<&Told>) -> Self {
+        Self {
+            timeout: timeout.map(|told| (start + told.time, told.clone())),
+            ..Self::default()
+        }
+    }
+
     /// With what spans around these say.
     pub(super) fn within(self, outer: &Self) -> Self {
         let ends = |timeout: &Option<(Nanos, Told)>| timeout.as_ref().map(|(until, _)| *until);
@@ -100,11 +108,8 @@ impl Given {
 
     /// For a try that began then: what each try has counts too.
     pub(super) fn of_try(mut self, start: Nanos) -> Self {
-        let per_try = self.per_try.take().map(|told| (start + told.time, told));
-        self.within(&Self {
-            timeout: per_try,
-            ..Self::default()
-        })
+        let per_try = self.per_try.take();
+        self.within(&Self::of_timeout(start, per_try.as_ref()))
     }
 }
 
@@ -248,13 +253,30 @@ fn sent_by(forest: &Forest<'_>, hops: &Hops, node: NodeId, answered: bool) -> Op
 
 /// The hop's own limit on its run, from its arrival.
 pub(super) fn limit(forest: &Forest<'_>, hops: &Hops, id: HopId) -> Option<Told> {
+    of_run(forest, hops, id, Field::Limit)
+}
+
+/// How long the hop's spans say that its caller waits, from the arrival.
+pub(super) fn wait(forest: &Forest<'_>, hops: &Hops, id: HopId) -> Option<Told> {
+    of_run(forest, hops, id, Field::Wait)
+}
+
+/// How long the callees of a call say that their caller waits.
+pub(super) fn wait_of_call(forest: &Forest<'_>, hops: &Hops, attempt: AttemptId) -> Option<Told> {
+    let callees = hops.attempts[attempt].callees.iter();
+    let waits = callees.filter_map(|&callee| wait(forest, hops, callee));
+    waits.min_by_key(|told| told.time)
+}
+
+/// The strictest that a hop's spans say of a field, moved back to its arrival.
+fn of_run(forest: &Forest<'_>, hops: &Hops, id: HopId, field: Field) -> Option<Told> {
     let hop = &hops.all[id];
     let arrival = forest.nodes[hop.entry].start;
     let limits = hop.nodes.iter().flat_map(|&node| {
         let lag = forest.nodes[node].start - arrival;
         let facts = hops.facts(node).into_iter();
         facts.flat_map(move |facts| {
-            let all = facts.all(Field::Limit);
+            let all = facts.all(field);
             all.map(move |reading| (reading.time + lag, reading, node))
         })
     });

@@ -99,7 +99,8 @@ impl<'a> Forest<'a> {
 
 /// The kind of each span. One that says none, inside its service, with nothing below it but one
 /// span of another service, is the caller's side of that call: formats that know no kinds leave
-/// exactly this, and without it the network between the two would be the caller's own time.
+/// exactly this, and without it the network between the two would be the caller's own time. And
+/// gRPC's own tracing says of no kind of its attempts that they are calls, but by their names.
 fn kinds(trace: &Trace, nodes: &[Node]) -> Vec<Kind> {
     let span = |node: &Node| &trace.spans[node.span];
     let mut below = vec![(0_usize, false); nodes.len()];
@@ -115,10 +116,16 @@ fn kinds(trace: &Trace, nodes: &[Node]) -> Vec<Kind> {
         let parent = node.parent.map(|parent| span(&nodes[parent]));
         parent.is_some_and(|parent| parent.service() == span(node).service())
     };
+    let is_attempt = |node: &Node| {
+        let parent = node.parent.map(|parent| span(&nodes[parent]));
+        let sent = |parent: &Span| parent.kind == Kind::Client && parent.name.starts_with("Sent.");
+        span(node).name.starts_with("Attempt.") && inside(node) && parent.is_some_and(sent)
+    };
     nodes
         .iter()
         .zip(below)
         .map(|(node, below)| match span(node).kind {
+            Kind::Unspecified | Kind::Internal if is_attempt(node) => Kind::Client,
             Kind::Unspecified if below == (1, true) && inside(node) => Kind::Client,
             kind => kind,
         })

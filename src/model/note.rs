@@ -30,6 +30,8 @@ pub enum Note {
     Unread(Text, Option<Text>),
     /// As many more keys of that sort.
     MoreUnread(usize),
+    /// A timeout that a statement set on a connection, of which no call can be told to have it.
+    Untied(Text),
     /// More spans come than are drawn, or the like: free text for later readers of old data.
     Other(Text),
 }
@@ -96,6 +98,10 @@ impl std::fmt::Display for Note {
             ),
             Self::MoreUnread(1) => f.write_str("1 more key looks like a deadline and is not read"),
             Self::MoreUnread(n) => write!(f, "{n} more keys look like deadlines and are not read"),
+            Self::Untied(setting) => write!(
+                f,
+                "`{setting}` is taken to bound no call: which statements went over its connection cannot be told"
+            ),
             Self::Other(text) => f.write_str(text),
         }
     }

@@ -226,10 +226,17 @@ fn origin_of_hop(request: &Request, hop: &Hop) -> Vec<Sentence> {
         (How::Inherited, Some((caller, call))) => {
             start.plain(format!(" {told} {}", inherited(hop, caller, call)))
         }
+        (How::Inherited, None) if source.key.is_some() => read(
+            start.plain(format!(" {told} Its caller says how long it waits")),
+            source,
+        ),
         (How::Inherited, None) => start.plain(format!(" {told}")),
         (How::Configured, _) => start.plain(" The configuration gives this route its budget."),
         (How::Inferred, _) => {
             start.plain(" From the length of a call that timed out; the least trusted source.")
+        }
+        (How::None, _) if hop.own_deadline.is_some() => {
+            start.plain(format!(" {told} It has a limit of its own."))
         }
         (How::None, _) => start.plain(format!(" No budget is known for {service}.")),
     };

@@ -41,10 +41,13 @@ pub enum Field {
     Left,
     /// What a caller is ready to wait for a call. On a span inside a hop it bounds the calls below.
     Timeout,
-    /// The same, as the callee was told it by a header: what is left on arrival.
+    /// The same, as a header of the call tells it: a setting of the caller, not a deadline that it
+    /// passes on.
     Wait,
     /// What a caller is ready to wait for one try of a call.
     PerTry,
+    /// What a statement lets those that follow it on its connection take; it bounds itself by nothing.
+    Session,
     /// How long the hop lets itself run; a limit of its own, which nobody passed on.
     Limit,
     /// How long a message may live. Nobody waits that long for the sending; whoever handles the
@@ -68,7 +71,7 @@ pub enum Field {
 
 impl Field {
     /// Every field, by the name that the configuration uses for it.
-    pub const ALL: [(&'static str, Self); 16] = [
+    pub const ALL: [(&'static str, Self); 17] = [
         ("remaining", Self::Remaining),
         ("remaining_in", Self::RemainingIn),
         ("remaining_out", Self::RemainingOut),
@@ -76,6 +79,7 @@ impl Field {
         ("timeout", Self::Timeout),
         ("wait", Self::Wait),
         ("per_try", Self::PerTry),
+        ("session", Self::Session),
         ("limit", Self::Limit),
         ("lifetime", Self::Lifetime),
         ("local", Self::Local),
@@ -98,21 +102,24 @@ impl Field {
     /// callers were ready to wait, what it passed on. So a header that carries a budget is what
     /// was left where the request is handled and what was sent where it is made; between the two,
     /// on a span that only works, it cannot be told which, and bounds what that span does. A
-    /// caller's timeout that the callee sees in a header is what the callee was told. A hop's own
+    /// caller's timeout that the callee sees in a header is still the caller's: it binds the callee
+    /// without having been passed on to it. A hop's own
     /// limit on its run (a servlet's timeout, a task's time limit) ends its deadline early, but
     /// counts for nothing as passed on.
     pub(super) fn on(self, side: Side) -> Option<Self> {
         use Side::{Entry, Inbound, Inner, Outbound};
         Some(match (self, side) {
-            (Self::Remaining | Self::Wait, Inbound | Entry) => Self::RemainingIn,
+            (Self::Remaining, Inbound | Entry) => Self::RemainingIn,
             (Self::Remaining, Outbound) => Self::RemainingOut,
             (Self::Remaining | Self::PerTry, Inner) | (Self::Wait, Outbound | Inner) => {
                 Self::Timeout
             }
             (Self::Lifetime, Inbound | Entry) => Self::Limit,
             // Tries that a proxy will make below are not what arrived; nobody waits for a message
-            // that was sent; and what limits a callee's run limits no caller.
-            (Self::PerTry, Inbound | Entry)
+            // that was sent; what limits a callee's run limits no caller; and only a call has a
+            // connection.
+            (Self::PerTry | Self::Session, Inbound | Entry)
+            | (Self::Session, Inner)
             | (Self::Lifetime, Outbound | Inner)
             | (Self::Limit, Outbound)
             | (Self::Nothing, _) => return None,
@@ -182,7 +189,8 @@ mod tests {
             Some(Field::Timeout),
         );
         assert_eq!(on(Field::Remaining), [arrived, sent, arrived, timeout]);
-        assert_eq!(on(Field::Wait), [arrived, timeout, arrived, timeout]);
+        let wait = Some(Field::Wait);
+        assert_eq!(on(Field::Wait), [wait, timeout, wait, timeout]);
         assert_eq!(
             on(Field::PerTry),
             [None, Some(Field::PerTry), None, timeout]
@@ -190,6 +198,8 @@ mod tests {
         let limit = Some(Field::Limit);
         assert_eq!(on(Field::Limit), [limit, None, limit, limit]);
         assert_eq!(on(Field::Lifetime), [limit, None, limit, None]);
+        let session = Some(Field::Session);
+        assert_eq!(on(Field::Session), [None, session, None, None]);
         assert_eq!(on(Field::Nothing), [None; 4]);
         assert_eq!(on(Field::RemainingIn), [arrived; 4]);
     }

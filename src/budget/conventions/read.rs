@@ -180,6 +180,12 @@ impl Place<'_> {
         if rule.caller_only && self.side != Side::Outbound {
             return;
         }
+        if rule
+            .unless
+            .is_some_and(|key| self.span.attributes.get(key).is_some())
+        {
+            return;
+        }
         if rule.off {
             if rule.field != Field::Nothing && *value != Value::Empty {
                 facts.unread.push(Unread {
@@ -298,7 +304,11 @@ impl Place<'_> {
                     continue;
                 }
             };
-            if let Some(field) = field.on(side) {
+            let also = rule.also.filter(|_| time != Nanos::ZERO);
+            for field in std::iter::once(field).chain(also) {
+                let Some(field) = field.on(side) else {
+                    continue;
+                };
                 facts.readings.push(Reading {
                     field,
                     time,

@@ -156,6 +156,11 @@ pub(super) struct Raw {
     pub callee: bool,
     /// What else the span must have.
     pub needs: Option<Needs>,
+    /// A key of the span beside which this one is a mere setting: that key tells what it came to.
+    pub unless: Option<String>,
+    /// What else the value means, where it is not 0.
+    #[serde(default, deserialize_with = "also")]
+    pub also: Option<Field>,
     /// Texts that it reads, or keys for a pattern.
     #[serde(default)]
     pub examples: Vec<String>,
@@ -187,4 +192,8 @@ fn named<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Grammar>, D
 fn field<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Field, D::Error> {
     let name = String::deserialize(from)?;
     name.parse().map_err(serde::de::Error::custom)
+}
+
+fn also<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Field>, D::Error> {
+    field(from).map(Some)
 }

@@ -74,6 +74,8 @@ pub(super) struct Rule {
     pub callee: bool,
     pub lenient: bool,
     pub needs: Option<Needs>,
+    pub unless: Option<&'static str>,
+    pub also: Option<Field>,
     pub trust: Trust,
     pattern: Option<Pattern>,
 }
@@ -304,7 +306,7 @@ impl Rules {
         this
     }
 
-    fn push(&mut self, id: &str, raw: &Raw) -> usize {
+    fn push(&mut self, id: &str, raw: &'static Raw) -> usize {
         let pattern = raw.pattern.clone().map(|source| Pattern {
             source,
             compiled: OnceLock::new(),
@@ -326,6 +328,8 @@ impl Rules {
             callee: raw.callee,
             lenient: raw.lenient,
             needs: raw.needs,
+            unless: raw.unless.as_deref(),
+            also: raw.also,
             trust,
             pattern,
         });
@@ -346,6 +350,8 @@ impl Rules {
             callee: false,
             lenient: false,
             needs: None,
+            unless: None,
+            also: None,
             trust: Trust::Named,
             pattern: None,
         });

@@ -76,7 +76,8 @@ pub(super) fn read_url(place: &Place<'_>, key: &str, url: &str, facts: &mut Fact
     }
 }
 
-/// Reads a database statement: what it asks of the server is the call's own timeout.
+/// Reads a database statement: what it asks of the server is the call's own timeout, or that of
+/// the statements that follow.
 pub(super) fn read_statement(place: &Place<'_>, key: &str, statement: &str, facts: &mut Facts) {
     read_calls(place, &place.rules.statements, key, statement, facts);
 }
@@ -92,17 +93,28 @@ fn read_calls(place: &Place<'_>, rules: &Texts, key: &str, text: &str, facts: &m
         if time == Nanos::ZERO && rule.zero_is_none {
             return;
         }
-        let whole = found.get(0).map_or("", |whole| whole.as_str());
-        facts.readings.push(Reading {
+        let Some(whole) = found.get(0) else { return };
+        let reading = |field| Reading {
             field,
             time,
             at: UnixNanos(0),
             key: key.into(),
             raw: Value::Str(shortened(&Value::Str(
-                whole.trim_matches(['?', '&', '#']).into(),
+                whole
+                    .as_str()
+                    .trim_matches(['?', '&', '#', ';', ' '])
+                    .into(),
             ))),
             trust: super::read::Trust::Named,
-        });
+        };
+        facts.readings.push(reading(field));
+        // Statements behind it in one text are bound by it too.
+        let rest = text.get(whole.end()..).unwrap_or_default();
+        let follows = |(_, next): (&str, &str)| !next.trim().is_empty();
+        let binds = field == Field::Session && time > Nanos::ZERO;
+        if binds && rest.split_once(';').is_some_and(follows) {
+            facts.readings.push(reading(Field::Timeout));
+        }
     });
 }
 

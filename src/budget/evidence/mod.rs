@@ -102,7 +102,7 @@ pub(super) fn of_span(
     node: NodeId,
     outcome: Option<&str>,
 ) -> Evidence {
-    let found = read::read(outcomes, forest.span(node), node);
+    let found = read::read(outcomes, forest.span(node), forest.is_outbound(node), node);
     match outcome {
         Some(word) => found.and(of_outcome(word, node)),
         None => found,

@@ -13,11 +13,13 @@ use super::{Evidence, Place, Sign};
 const LAST_WORDS: Nanos = Nanos::from_millis(10);
 
 /// Reads a span, by its attributes, its status and its events.
-pub(super) fn read(outcomes: &Outcomes, span: &Span, node: NodeId) -> Evidence {
+///
+/// `outbound`: it makes a call.
+pub(super) fn read(outcomes: &Outcomes, span: &Span, outbound: bool, node: NodeId) -> Evidence {
     let mut reader = Reader {
         outcomes,
         span,
-        outbound: span.kind.is_outbound(),
+        outbound,
         hits: Vec::new(),
         types: Vec::new(),
         texts: Vec::new(),

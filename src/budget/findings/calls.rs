@@ -52,7 +52,8 @@ fn budget_reset(cases: &mut Cases<'_>, id: AttemptId) {
     let left = own.map_or(effective, |deadline| deadline - call.start);
     let sent = call.sent.as_ref().map(|sent| sent.time);
     let slack = cases.thresholds().tolerance(left);
-    let over = |told: Nanos| told - left > slack;
+    // Where the deadline has passed, to tell that nothing is left is right.
+    let over = |told: Nanos| told - left.at_least_zero() > slack;
     for &callee in &attempt.callees {
         let time = &known.timing.hops[callee];
         let observed = time.told.filter(|_| time.source.how == How::Observed);

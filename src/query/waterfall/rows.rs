@@ -277,7 +277,8 @@ fn attempt(call: &Call) -> Option<(u32, u32)> {
 
 /// True if the caller had a deadline, waited for this hop, and told it none.
 pub(crate) fn is_broken(caller: &Hop, hop: &Hop, call: Option<&Call>) -> bool {
-    let known = !matches!(caller.remaining_in_source.how, How::Inferred | How::None);
+    // Of a hop that was told nothing, a deadline is its own limit.
+    let known = caller.remaining_in_source.how != How::Inferred;
     known
         && caller.deadline.is_some()
         && !hop.remaining_in_source.how.is_propagated()

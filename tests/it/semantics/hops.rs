@@ -239,3 +239,35 @@ fn a_span_that_does_more_than_one_call_is_none() {
         row edge local 53";
     check(spans, has, &["row edge transit"]);
 }
+
+#[test]
+fn attempts_that_grpc_traces_as_inner_work_are_attempts() {
+    let spans = "
+        a - edge S 0..1000 in=900
+        s a edge:Sent.shop.Stock.Reserve C 10..500
+        t s edge:Attempt.shop.Stock.Reserve I 11..200 grpc=14 previous-rpc-attempts=0
+        u s edge:Attempt.shop.Stock.Reserve I 300..499 grpc=0 previous-rpc-attempts=1
+        x t stock:Recv.shop.Stock.Reserve S 20..190 err
+        y u stock:Recv.shop.Stock.Reserve S 310..490";
+    let has = "
+        edge > stock 1/2 hop failed
+        edge > stock 2/2 hop ok
+        row edge backoff > stock 100";
+    check(spans, has, &["edge > stock 1/1"]);
+    // One attempt is the call itself; of other work nothing is known.
+    let other = spans.replace("Attempt.", "attempt.");
+    check(&other, "edge > stock 1/1 hop ok", &["edge > stock 2"]);
+}
+
+#[test]
+fn each_try_of_a_proxy_has_its_own_number() {
+    let spans = "
+        a - edge S 0..1000 in=900
+        c a edge C 10..500
+        x c stock S 20..190 err x-envoy-attempt-count=1
+        y c stock S 310..490 x-envoy-attempt-count=2";
+    let has = "
+        edge > stock 1/2 hop ok
+        edge > stock 2/2 hop ok";
+    check(spans, has, &["edge > stock 1/1"]);
+}

@@ -3,7 +3,7 @@
 //! `-` is no parent, kinds are S(erver), C(lient), P(roducer), Q (consumer), I(nternal) and U (none said), times
 //! are milliseconds. Words: `err`, `err=the_message`, `link=id`, `event=name@ms`,
 //! `@resource.key=value`, `deadline=ms` (the absolute header), else attributes, the usual ones
-//! by the short names of [`SHORT`].
+//! by the short names of [`SHORT`]; `~` in a value is a blank.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ fn read(value: &str) -> Value {
     match (value.parse(), value.parse()) {
         (Ok(int), _) => Value::Int(int),
         (_, Ok(double)) => Value::Double(double),
-        _ => Value::Str(value.into()),
+        _ => Value::Str(value.replace('~', " ").into()),
     }
 }
 

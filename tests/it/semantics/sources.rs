@@ -198,3 +198,118 @@ fn a_statements_own_timeout_and_a_queries_are_read() {
         api > mysql 1/1 timeout 400";
     check(spans, has, &[]);
 }
+
+/// The spans of a handler that sets a timeout on its connection, with more statements.
+fn after_setting(statements: &str) -> String {
+    let mut spans = "
+        a - api S 0..3000 in=1000
+        s a api C 10..12 db.system.name=postgresql db.statement=SET~statement_timeout=300"
+        .to_owned();
+    for line in statements.lines() {
+        spans = format!("{spans}\n{line} db.system.name=postgresql");
+    }
+    spans
+}
+
+#[test]
+fn a_timeout_set_on_a_connection_bounds_the_statements_that_follow() {
+    let check = |statements: &str, has: &str, lacks: &[&str]| {
+        check(&after_setting(statements), has, lacks);
+    };
+    let none = "api > postgresql 1/1 timeout none";
+    let note = "api: `SET statement_timeout=300` is taken to bound no call: which statements went over its connection cannot be told";
+    let set = "api > postgresql 1/1 timeout 300";
+    // Not the one that sets it, whatever it sets.
+    check("", none, &["api > postgresql 1/1 timeout 3", note]);
+    check("b a api:q C 20..50 db.statement=SELECT", set, &[note]);
+    // Another database, and what came before.
+    let elsewhere = "b a api:q C 20..50 db.namespace=other\nc a api:r C 1..9 db.statement=SELECT";
+    check(elsewhere, none, &[set, note]);
+    // The transaction's end, and what is set anew.
+    for end in ["COMMIT", "RESET~ALL", "SET~statement_timeout=0"] {
+        let spans = format!("b a api:q C 20..50 db.statement={end}\nc a api:r C 60..99");
+        check(&spans, none, &[set, note]);
+    }
+    let again =
+        "b a api:q C 20..22 db.statement=set~local~statement_timeout~to~'2s'\nc a api:r C 60..99";
+    let has = "api > postgresql 1/1 timeout 2000\n! inverted_timeout api > postgresql timeout_ms:2000.0 left_ms:940.0 count:1";
+    check(again, has, &[set, note]);
+    // Two at once go over two connections; one that ran on went over another.
+    let at_once = "b a api:q C 20..50 db.statement=SELECT\nc a api:r C 40..99 db.statement=SELECT";
+    check(at_once, &format!("{none}\n{note}"), &[set]);
+    let ran_on = "b a api:q C 20..50\nc a api:r C 60..900 db.statement=SELECT";
+    check(ran_on, &format!("{none}\n{note}"), &[set]);
+    // It reached no connection.
+    let failed = after_setting("b a api:q C 20..50").replace("timeout=300", "timeout=300 err");
+    super::check(&failed, none, &[set]);
+}
+
+#[test]
+fn what_userver_was_set_to_is_not_what_it_waits() {
+    let spans = "
+        a - api S 0..900 in=500
+        c a api C 100..600 timeout_ms=2000 propagated_timeout_ms=400
+        b c be S 101..590";
+    let has = "
+        api > be 1/1 out 400
+        api > be 1/1 timeout 400
+        be in 400 sent";
+    check(spans, has, &["! inverted_timeout", "! budget_reset"]);
+    // Alone it is what the client waits, and that may be too long.
+    let alone = spans.replace(" propagated_timeout_ms=400", "");
+    let has = "! inverted_timeout api > be timeout_ms:2000.0 left_ms:400.0 count:1";
+    check(&alone, has, &[]);
+    // 0 says that the deadline had passed: nothing is waited, and nothing given back.
+    let late = "
+        a - api S 0..900 in=500
+        c a api C 600..601 timeout_ms=2000 propagated_timeout_ms=0 peer=be err";
+    let has = "
+        api > be 1/1 out 0
+        api > be 1/1 timeout none";
+    check(late, has, &["! inverted_timeout", "! budget_reset"]);
+}
+
+#[test]
+fn what_a_header_says_that_the_caller_waits_was_not_passed_on() {
+    let spans = "
+        a - edge S 0..3000 in=1000
+        c a edge C 10..2900
+        b c llm S 20..2800 http.request.header.x-stainless-timeout=2";
+    let has = "
+        edge > llm 1/1 timeout 2000
+        edge > llm 1/1 out none
+        llm in 980 inherited
+        ! not_propagated edge > llm left_ms:990.0 ran_on_ms:0.0 count:1
+        ! inverted_timeout edge > llm timeout_ms:2000.0 left_ms:990.0 count:1";
+    check(spans, has, &["! budget_reset"]);
+    // It binds all the same, beside a deadline that was passed on too.
+    let first = spans.replace("in=1000", "");
+    let has = "
+        llm in 1990 inherited
+        llm by http.request.header.x-stainless-timeout: 2
+        llm deadline 2010 by edge";
+    check(&first, has, &["! not_propagated"]);
+    let both = format!("{first} in=5000");
+    check(&both, "llm in 5000 observed\nllm deadline 2020 by llm", &[]);
+    let root = "a - llm S 0..3000 http.request.header.prefer=wait=2";
+    let has = "
+        llm: missed of 2000
+        llm in 2000 inherited
+        llm by http.request.header.prefer: wait=2";
+    check(root, has, &[]);
+}
+
+#[test]
+fn a_limit_of_the_callee_is_nothing_that_its_caller_sent() {
+    let spans = "
+        a - edge S 0..6000
+        c a edge C 10..5990
+        b c fn S 20..3030 err=Task_timed_out_after_3.00_seconds";
+    let has = "
+        edge > fn 1/1 out none
+        fn in none none
+        fn deadline 3020 by fn
+        fn because own_deadline
+        fn exceeded_here";
+    check(spans, has, &[]);
+}

@@ -351,9 +351,6 @@ fn urls_and_statements_tell_what_they_ask_for() {
     );
     assert!(facts(Kind::Server, &watch).is_empty());
     let statements = [
-        ("SET LOCAL statement_timeout = '500ms'", 500.0),
-        ("SET statement_timeout TO 3000", 3000.0),
-        ("set session statement_timeout = '2min'", 120_000.0),
         ("SELECT /*+ MAX_EXECUTION_TIME(1000) */ * FROM t", 1000.0),
         ("SET STATEMENT max_statement_time=1.5 FOR SELECT 1", 1500.0),
         ("{\"find\":\"c\",\"maxTimeMS\":500}", 500.0),
@@ -368,8 +365,33 @@ fn urls_and_statements_tell_what_they_ask_for() {
             );
         }
     }
-    let off = [("db.query.text", text("SET statement_timeout = 0"))];
-    assert!(facts(Kind::Client, &off).is_empty());
+}
+
+#[test]
+fn a_setting_of_a_connection_bounds_what_follows_it() {
+    use Field::{Session, Timeout};
+    let statements: [(&str, &[(Field, f64)]); 6] = [
+        ("SET LOCAL statement_timeout = '500ms'", &[(Session, 500.0)]),
+        ("SET statement_timeout TO 3000;", &[(Session, 3000.0)]),
+        (
+            "set session statement_timeout = '2min'",
+            &[(Session, 120_000.0)],
+        ),
+        ("SET statement_timeout = 0", &[(Session, 0.0)]),
+        (
+            "SET statement_timeout = '1s'; SELECT 1",
+            &[(Session, 1000.0), (Timeout, 1000.0)],
+        ),
+        (
+            "BEGIN; SET statement_timeout = 0; SELECT 1",
+            &[(Session, 0.0)],
+        ),
+    ];
+    for (statement, found) in statements {
+        let read = facts(Kind::Client, &[("db.statement", text(statement))]);
+        assert_eq!(times(&read.readings), found, "{statement}");
+        assert!(facts(Kind::Server, &[("db.statement", text(statement))]).is_empty());
+    }
 }
 
 #[test]
