@@ -208,7 +208,7 @@ fn parquet_comes_through_pipes_and_out_of_compression() {
         text(&output.stdout).to_owned()
     };
     let direct = run(path.to_str().unwrap(), std::process::Stdio::null());
-    assert!(direct.starts_with("len\r\n"));
+    assert!(direct.starts_with("count\r\n"));
     assert_eq!(
         run(packed.to_str().unwrap(), std::process::Stdio::null()),
         direct
@@ -367,11 +367,46 @@ fn errors_say_what_to_do_next() {
         said.starts_with("error: ") && said.lines().count() == 1,
         "{said}"
     );
+    // `count(*)` is called `count`, here and where its name is taken.
+    for statement in [
+        "SELECT count(*), count(*) FROM requests",
+        "SELECT count(*) FROM (SELECT count(*), count(*) FROM requests) x",
+    ] {
+        let said = refused(statement);
+        let wanted = "two columns would be named `count`; name one of them yourself with AS, such as `count(*) AS n`";
+        assert!(said.contains(wanted), "{said}");
+    }
+    let said = refused("SELECT service, max(elapsed_ms), min(elapsed_ms), service FROM requests");
+    assert!(said.contains("two columns would be named `"), "{said}");
     let said = refused("SELECT count(*) FROM requests HAVING count(*) > 1");
     assert!(said.lines().count() == 1, "{said}");
 }
 
 /// Polars unwraps what its parser lets through; whatever comes, there is an answer or an error.
+#[test]
+fn what_is_counted_is_named_so() {
+    let names = |statement: &str| -> Vec<String> {
+        let output = sql(statement, &["--format", "csv"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let head = text(&output.stdout).lines().next().unwrap();
+        head.split(',').map(str::to_owned).collect()
+    };
+    assert_eq!(
+        names("SELECT outcome, count(*) FROM requests GROUP BY outcome"),
+        ["outcome", "count"]
+    );
+    assert_eq!(
+        names("(SELECT COUNT(*) FROM hops) UNION ALL (SELECT count(*) FROM calls)"),
+        ["count"]
+    );
+    // A name of one's own stays, and so does one that is taken.
+    assert_eq!(names("SELECT count(*) AS len FROM hops"), ["len"]);
+    assert_eq!(
+        names("SELECT count(*), max(elapsed_ms) AS count FROM hops"),
+        ["len", "count"]
+    );
+}
+
 #[test]
 fn odd_statements_never_end_in_a_panic() {
     let odd = [

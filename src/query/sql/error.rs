@@ -3,6 +3,7 @@
 use polars::prelude::PolarsError;
 use sqlparser::parser::ParserError;
 
+use super::plan::{COUNT, ENGINES_COUNT};
 use crate::store::tables::Table;
 
 /// Why a statement gives no answer.
@@ -59,6 +60,11 @@ pub enum SqlError {
         /// A function with nearly that name.
         near: Option<String>,
     },
+    /// Two columns of the answer, or of a part of the statement, with one name.
+    #[error(
+        "two columns would be named `{0}`; name one of them yourself with AS, such as `count(*) AS n`"
+    )]
+    SameName(String),
     /// Anything else that the engine says.
     #[error("{0}")]
     Engine(String),
@@ -127,6 +133,7 @@ impl SqlError {
             PolarsError::ColumnNotFound(text) | PolarsError::SchemaFieldNotFound(text) => {
                 Self::no_column(text, tables)
             }
+            PolarsError::Duplicate(text) => Self::same_name(text),
             PolarsError::SQLInterface(text) if is_about_a_column(text) => {
                 Self::no_column(text, tables)
             }
@@ -149,13 +156,15 @@ impl SqlError {
         }
     }
 
+    fn same_name(text: &str) -> Self {
+        let name = quoted(text).unwrap_or(text);
+        // The engine's name for what is counted.
+        let name = if name == ENGINES_COUNT { COUNT } else { name };
+        Self::SameName(name.to_owned())
+    }
+
     fn no_column(text: &str, tables: &[Table]) -> Self {
-        let mut parts = text.splitn(3, ['"', '\'', '`']);
-        let name = match (parts.next(), parts.next()) {
-            (_, Some(quoted)) => quoted,
-            (Some(whole), None) => whole.trim(),
-            (None, None) => text,
-        };
+        let name = quoted(text).unwrap_or_else(|| text.trim());
         let columns: Vec<String> = tables
             .iter()
             .map(|table| {
@@ -170,6 +179,11 @@ impl SqlError {
             columns: columns.join("; "),
         }
     }
+}
+
+/// What stands in the first quotes of a text.
+fn quoted(text: &str) -> Option<&str> {
+    text.split(['"', '\'', '`']).nth(1)
 }
 
 fn is_about_a_column(text: &str) -> bool {

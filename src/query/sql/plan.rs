@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use polars::prelude::{DataFrame, IntoLazy as _, PolarsError};
 use polars::sql::SQLContext;
 use sqlparser::ast::{
-    Query, Select, SelectItem, SetExpr, Statement, TableFactor, Visit as _, Visitor,
+    Expr, Query, Select, SelectItem, SetExpr, Statement, TableFactor, Visit as _, Visitor,
 };
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserOptions};
@@ -17,11 +17,18 @@ use sqlparser::tokenizer::{Token, Tokenizer};
 use super::{Answer, SqlError};
 use crate::store::tables::{Table, Wanted};
 
+/// What `count(*)` is called where the statement names it nothing, as in other engines.
+pub(super) const COUNT: &str = "count";
+/// What the engine calls it.
+pub(super) const ENGINES_COUNT: &str = "len";
+
 /// A statement that may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     sql: String,
     wanted: Wanted,
+    /// Its answer has a `count(*)` without a name.
+    counts: bool,
 }
 
 impl Plan {
@@ -73,6 +80,7 @@ impl Plan {
         Ok(Self {
             sql: sql.to_owned(),
             wanted,
+            counts: counts(query),
         })
     }
 
@@ -108,7 +116,14 @@ impl Plan {
         // Polars panics on some statements that it does not support (it unwraps what its parser
         // accepts). The context is dropped then, and nothing else is shared.
         match catch_unwind(AssertUnwindSafe(run)) {
-            Ok(Ok(frame)) => Ok(Answer::new(&frame, limit)),
+            Ok(Ok(mut frame)) => {
+                let has = |name: &str| frame.schema().contains(name);
+                if self.counts && has(ENGINES_COUNT) && !has(COUNT) {
+                    let renamed = frame.rename(ENGINES_COUNT, COUNT.into());
+                    renamed.map_err(|error| self.explained(&error))?;
+                }
+                Ok(Answer::new(&frame, limit))
+            }
             Ok(Err(error)) => Err(self.explained(&error)),
             Err(panic) => Err(SqlError::Unsupported(text(panic.as_ref()))),
         }
@@ -117,6 +132,28 @@ impl Plan {
     fn explained(&self, error: &PolarsError) -> SqlError {
         let tables: Vec<Table> = self.wanted.each().collect();
         SqlError::from_polars(error, &tables)
+    }
+}
+
+/// Whether a statement's answer has a `count(*)` without a name: its first SELECT tells the names.
+fn counts(query: &Query) -> bool {
+    let mut body = &*query.body;
+    loop {
+        match body {
+            SetExpr::Select(select) => {
+                let unnamed = |item: &SelectItem| match item {
+                    SelectItem::UnnamedExpr(Expr::Function(call)) => {
+                        let text = call.to_string().to_lowercase();
+                        text == "count(*)" || text == "count()"
+                    }
+                    _ => false,
+                };
+                return select.projection.iter().any(unnamed);
+            }
+            SetExpr::Query(query) => body = &query.body,
+            SetExpr::SetOperation { left, .. } => body = left,
+            _ => return false,
+        }
     }
 }
 
