@@ -112,15 +112,16 @@ fn table(settings: &Settings, printer: &mut Printer) -> anyhow::Result<()> {
             from(&Origin::File(entry.place.clone())),
         ]);
     }
-    let widths = [0, 1].map(|column: usize| {
+    // Values are of any length: they come last.
+    let widths = [0, 2].map(|column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| width(cell)).max().unwrap_or(0).min(48)
+        cells.map(|cell| width(cell)).max().unwrap_or(0)
     });
     for [name, value, from] in &rows {
         let pad = |text: &str, to: usize| " ".repeat(to.saturating_sub(width(text)));
         let [first, second] = widths;
-        let (after_name, after_value) = (pad(name, first), pad(value, second));
-        printer.line(&format!("{name}{after_name}  {value}{after_value}  {from}"))?;
+        let (after_name, after_from) = (pad(name, first), pad(from, second));
+        printer.line(&format!("{name}{after_name}  {from}{after_from}  {value}"))?;
     }
     let file = settings.file.as_deref();
     printer.say(&file.map_or_else(

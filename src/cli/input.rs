@@ -121,24 +121,20 @@ fn go(args: &InputArgs, limits: &Limits, printer: &Printer) -> anyhow::Result<Go
     let gathered = files::gather(&inputs, limits, args.id.as_deref(), Some(stored), &mut hear)?;
     progress.analyse();
     let report = gathered.report();
-    for problem in &report.problems {
-        printer.say(&problem.to_string());
-    }
-    for passed in &report.passed_over {
-        printer.say(&passed.to_string());
-    }
-    for skipped in &report.skipped {
-        printer.say(&skipped.to_string());
-    }
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend(report.problems.iter().map(ToString::to_string));
+    lines.extend(report.passed_over.iter().map(ToString::to_string));
+    lines.extend(report.skipped.iter().map(ToString::to_string));
     if report.replaced_ids > 0 {
         let spans = match report.replaced_ids {
             1 => "1 span".to_owned(),
             count => format!("{count} spans"),
         };
-        printer.say(&format!(
+        lines.push(format!(
             "note: the ids of {spans} are not hexadecimal; ids were made from them"
         ));
     }
+    printer.say_once(lines);
     Ok(Gone {
         exit: if report.problems.is_empty() {
             Exit::Done

@@ -1,5 +1,6 @@
 //! The one module that prints. stdout is data, stderr is talk.
 
+use std::cell::RefCell;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 
 use anstream::{AutoStream, ColorChoice};
@@ -35,6 +36,7 @@ pub struct Printer {
     err: io::Stderr,
     look: Look,
     talks_to_terminal: bool,
+    said: RefCell<Vec<Vec<String>>>,
 }
 
 impl std::fmt::Debug for Printer {
@@ -67,6 +69,7 @@ impl Printer {
             out: BufWriter::with_capacity(64 * 1024, stdout),
             err: io::stderr(),
             talks_to_terminal: io::stderr().is_terminal(),
+            said: RefCell::default(),
         }
     }
 
@@ -116,6 +119,17 @@ impl Printer {
     pub(super) fn say(&self, text: &str) {
         let line = format!("{}\n", visible(text));
         (&self.err).write_all(line.as_bytes()).ok();
+    }
+
+    /// Says these lines, unless they were all said before: what is read twice is wrong once.
+    pub(super) fn say_once(&self, lines: Vec<String>) {
+        let mut said = self.said.borrow_mut();
+        if !said.contains(&lines) {
+            for line in &lines {
+                self.say(line);
+            }
+            said.push(lines);
+        }
     }
 
     /// Hands over what is still held back.

@@ -128,7 +128,7 @@ pub struct ByColumn {
 }
 
 impl ByColumn {
-    /// The order that was asked for; `_ms` may be left out.
+    /// The order that was asked for, by a column's key or heading; `_ms` may be left out.
     pub fn of(columns: &'static [Column], wanted: &Wanted) -> Result<Self, String> {
         let name = wanted.name.as_str();
         let is_named =
@@ -139,8 +139,21 @@ impl ByColumn {
                 descending: wanted.descending,
             });
         }
-        let bare = |column: &'static Column| column.key.strip_suffix("_ms").unwrap_or(column.key);
-        Err(order::unknown(name, columns.iter().map(bare)))
+        // As it stands over the column; of two alike the first is meant.
+        let is_headed = |column: &Column| !column.head.is_empty() && column.head == name;
+        if let Some(index) = columns.iter().position(is_headed) {
+            return Ok(Self {
+                index,
+                descending: wanted.descending,
+            });
+        }
+        let bare = |column: &'static Column| {
+            let bare = column.key.strip_suffix("_ms")?;
+            let taken = columns.iter().any(|other| other.key == bare);
+            (!taken).then_some(bare)
+        };
+        let names = columns.iter().map(|one| bare(one).unwrap_or(one.key));
+        Err(order::unknown(name, names))
     }
 }
 
@@ -162,7 +175,7 @@ mod tests {
     #[test]
     fn sheets_are_sorted_by_any_column_and_equal_rows_stay() {
         const COLUMNS: &[Column] = &[
-            Column::shown("name", "name", ""),
+            Column::shown("name", "who", ""),
             Column::machine("wasted_ms", ""),
         ];
         let row = |name: &'static str, wasted: Option<i64>| {
@@ -194,8 +207,23 @@ mod tests {
         assert_eq!(sorted("wasted"), "adcb");
         assert_eq!(sorted("-wasted_ms"), "cadb");
         assert_eq!(sorted("name:desc"), "dcba");
+        assert_eq!(sorted("who"), "abcd");
         assert!(by("wast").unwrap_err().contains("there are name, wasted"));
         assert!(by("nane").unwrap_err().ends_with("is it `name`?"));
+    }
+
+    #[test]
+    fn a_name_that_two_columns_would_share_is_told_in_full() {
+        const COLUMNS: &[Column] = &[
+            Column::machine("culprit", ""),
+            Column::machine("culprit_ms", ""),
+            Column::machine("wasted_ms", ""),
+        ];
+        let refused = ByColumn::of(COLUMNS, &"nope".parse().unwrap()).unwrap_err();
+        assert!(
+            refused.ends_with("there are culprit, culprit_ms, wasted"),
+            "{refused}"
+        );
     }
 
     #[test]

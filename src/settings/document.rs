@@ -49,6 +49,17 @@ pub(super) fn parse(name: &str, text: &str) -> Said {
             reader.problem(at, message);
         }
     }
+    // A file of another sort is wrong nearly everywhere: once is enough.
+    let written = text.lines().filter(|line| !line.trim().is_empty()).count();
+    if !sound && told.len() > FEW && told.len() * 2 > written {
+        let (bad, problems) = (told.len(), &mut reader.said.problems);
+        problems.truncate(1);
+        if let Some(first) = problems.first_mut() {
+            first.reason = format!(
+                "this is no TOML file: {bad} of its {written} lines are not TOML; `dwindle config example` prints one that is"
+            );
+        }
+    }
     // Keys below a broken header would be laid at the wrong door.
     if sound {
         reader.document(document.get_ref());
@@ -59,6 +70,8 @@ pub(super) fn parse(name: &str, text: &str) -> Said {
     said
 }
 
+/// As many lines may be wrong in a file of any length, and are told one by one.
+const FEW: usize = 3;
 /// What `toml` says of a key that is there twice.
 const DUPLICATE: &str = "duplicate key";
 

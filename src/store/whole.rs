@@ -44,7 +44,15 @@ impl Whole {
         // As any new file has them: what the umask leaves of these.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let file = builder.tempfile_in(folder(&path))?;
+        let folder = folder(&path);
+        let made = builder.tempfile_in(folder);
+        // The name that it was to have meanwhile is nobody's matter.
+        let file = made.map_err(|error| match error.kind() {
+            kind @ (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                io::Error::new(kind, format!("there is no folder {}", folder.display()))
+            }
+            kind => io::Error::new(kind, format!("{kind}, in the folder {}", folder.display())),
+        })?;
         Ok(Self {
             file: BufWriter::with_capacity(256 << 10, file),
             path,
@@ -171,5 +179,18 @@ mod tests {
         let path = folder.path().join("none").join("out");
         let error = Whole::create(&path, Existing::Keep).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("none/x");
+        let error = Whole::create(&place, Existing::Keep).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        let none = folder.path().join("none");
+        assert_eq!(
+            error.to_string(),
+            format!("there is no folder {}", none.display())
+        );
     }
 }

@@ -2,6 +2,7 @@
 //! said of them changes by it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use dwindle::budget::{Policy, Typical, analyse};
 use dwindle::files::{self, Input};
@@ -113,4 +114,33 @@ fn of_one_trace_that_is_asked_for_no_other_is_held() {
         files::gather(&inputs, &Limits::default(), Some(&id), None, &mut |_, _| {}).unwrap();
     assert_eq!(gathered.report().traces, std::slice::from_ref(wanted));
     assert_eq!(gathered.others(), ids.len() - 1);
+}
+
+#[test]
+fn what_is_written_does_not_depend_on_what_is_held() {
+    let mut lines = lines(3);
+    shuffle(&mut lines, 6);
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("lines.ndjson");
+    std::fs::write(&input, lines.join("\n")).unwrap();
+    for name in ["all.ndjson", "all.pb", "all.jaeger.json", "all.parquet"] {
+        let write = |bound: &str| {
+            let out = folder.path().join(format!("{bound}-{name}"));
+            let output = support::dwindle()
+                .env("DWINDLE_MAX_HELD_BYTES", bound)
+                .arg("convert")
+                .args([&input, Path::new("-o"), &out])
+                .output()
+                .unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(0), "{said}");
+            (std::fs::read(out).unwrap(), said.replace(bound, ""))
+        };
+        let (held, said) = write("1GiB");
+        for bound in ["1kB", "50kB"] {
+            let (spilled, told) = write(bound);
+            assert_eq!(told, said);
+            assert!(spilled == held, "{name} at most {bound}");
+        }
+    }
 }

@@ -477,6 +477,21 @@ fn files_are_packed_as_they_are_named_or_told() {
 }
 
 #[test]
+fn a_folder_that_is_not_there_is_told_by_its_name() {
+    let folder = Folder::new();
+    let out = folder.path("none/x.ndjson");
+    let output = convert(&[&samples()[0]], &out, &[]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let none = folder.path("none");
+    assert!(
+        said.contains(&format!("there is no folder {}", none.display())),
+        "{said}"
+    );
+    assert!(!said.contains(".part"), "{said}");
+}
+
+#[test]
 fn nothing_is_overwritten_unasked_and_an_input_never() {
     let folder = Folder::new();
     let sample = &samples()[0];

@@ -403,6 +403,30 @@ fn two_traces_differ_by_what_their_ledgers_say() {
 }
 
 #[test]
+fn what_is_wrong_with_a_file_is_said_once_of_two_traces() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("torn.ndjson");
+    let mut text: String = ["ab", "cd"].map(|id| format!(
+        r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"traceId":"{}","spanId":"0000000000000001","name":"a","startTimeUnixNano":"1","endTimeUnixNano":"2000000"}}]}}]}}]}}"#,
+        id.repeat(16)
+    ) + "\n").concat();
+    text.push_str("{torn\n");
+    std::fs::write(&file, text).unwrap();
+    let output = support::dwindle()
+        .args(["diff", "abab", "cdcd"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+    assert_eq!(
+        err(&output).matches("torn.ndjson").count(),
+        1,
+        "{}",
+        err(&output)
+    );
+}
+
+#[test]
 fn a_comparison_that_cannot_be_made_says_what_to_do() {
     let sample = support::samples()[0].display().to_string();
     for (args, said) in [

@@ -12,7 +12,7 @@ use dwindle::settings::DEFINITIONS;
 use serde_json::Value as Json;
 
 use crate::spans::span;
-use crate::support::{dwindle, root, run};
+use crate::support::{dwindle, root, run, samples};
 
 fn stdout(output: &Output) -> &str {
     std::str::from_utf8(&output.stdout).unwrap()
@@ -132,19 +132,43 @@ fn each_value_is_shown_with_where_it_came_from() {
     };
     assert_eq!(
         lines("assembly.quiet "),
-        ["assembly.quiet \"3s\" dwindle.toml:2"]
+        ["assembly.quiet dwindle.toml:2 \"3s\""]
     );
     assert_eq!(
         lines("assembly.longest"),
-        ["assembly.longest \"90s\" environment DWINDLE_LONGEST"]
+        ["assembly.longest environment DWINDLE_LONGEST \"90s\""]
     );
+    // Values stand below each other, however long those above them are.
+    let table: Vec<&str> = stdout(&output).lines().collect();
+    let at = table[0].find("value").unwrap();
+    let before = |line: &&str| line.get(at - 2..at) == Some("  ");
+    assert!(table.iter().all(before), "{table:#?}");
     assert_eq!(
         lines("limits.max_kept"),
-        ["limits.max_kept_bytes \"1GiB\" default"]
+        ["limits.max_kept_bytes default \"1GiB\""]
     );
     assert_eq!(
         lines("[[route]]"),
-        ["[[route]] service = \"edge\", slo = \"1s\" dwindle.toml:5"]
+        ["[[route]] dwindle.toml:5 service = \"edge\", slo = \"1s\""]
+    );
+}
+
+#[test]
+fn a_file_that_is_no_toml_is_wrong_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.json");
+    let sample = std::fs::read_to_string(&samples()[0]).unwrap();
+    std::fs::write(&file, sample).unwrap();
+    let mut command = within(folder.path());
+    let output = command
+        .args(["config", "check", "trace.json"])
+        .output()
+        .unwrap();
+    let said = stderr(&output);
+    assert_eq!((code(&output), said.lines().count()), (2, 1), "{said}");
+    assert!(
+        said.contains("trace.json:1:") && said.contains("config example"),
+        "{said}"
     );
 }
 
@@ -336,7 +360,7 @@ fn commands_over_files_take_their_policy_from_the_file() {
 
     // A route's budget counts for a request that brings none.
     write(folder, "dwindle.toml", "");
-    let files: Vec<String> = crate::support::samples()
+    let files: Vec<String> = samples()
         .iter()
         .map(|path| path.display().to_string())
         .collect();
@@ -374,10 +398,7 @@ fn findings(config: &str, rule: &str, evidence: &str) -> usize {
     let file = Some(("dwindle.toml", config));
     let policy = dwindle::settings::resolve(file, &|_| None, &|_| None);
     let policy = policy.unwrap().policy;
-    let inputs: Vec<Input> = crate::support::samples()
-        .into_iter()
-        .map(Input::Path)
-        .collect();
+    let inputs: Vec<Input> = samples().into_iter().map(Input::Path).collect();
     let mut traces = files::load(&inputs, &Limits::default(), &mut |_, _| ()).traces;
     // No sample is less than 100 % off in what it reports of itself.
     let mut off = span(1, 1, None);

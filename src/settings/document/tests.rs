@@ -113,6 +113,16 @@ fn broken_toml_is_told_where_it_breaks_line_by_line() {
 }
 
 #[test]
+fn a_file_of_another_sort_is_told_once() {
+    let json = "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": 3\n}\n";
+    let once = told(json);
+    assert_eq!(once.len(), 1, "{once:#?}");
+    assert!(once[0].starts_with("d.toml:1:") && once[0].contains("no TOML file"));
+    // A few mistakes are told one by one, however short the file.
+    assert_eq!(told("a =\nb =\nc =\n").len(), 3);
+}
+
+#[test]
 fn brackets_in_brackets_are_refused_and_overflow_nothing() {
     for text in [
         format!("a = {}", "[".repeat(200_000)),
