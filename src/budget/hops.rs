@@ -12,7 +12,7 @@ use crate::model::{Attributes, CallKind, Kind, Nanos, SpanId, Text};
 
 use super::conventions::{Facts, Field};
 use super::evidence::{self, Evidence, Outcomes};
-use super::facts;
+use super::facts::{self, Said};
 use super::names::{dependency_name, host, is_remote_call, is_store};
 use super::policy::Policy;
 use super::tree::{Children, Forest, NodeId};
@@ -97,8 +97,8 @@ pub(super) struct Hops {
     pub calls: Vec<RawCall>,
     /// Their attempts.
     pub attempts: Vec<Attempt>,
-    /// What each span says of deadlines, where it says anything.
-    pub facts: Vec<Option<Box<Facts>>>,
+    /// What each span says.
+    said: Said,
     /// Names of hosts, by index.
     pub hosts: Vec<Text>,
     /// What tells how a span ended.
@@ -108,12 +108,12 @@ pub(super) struct Hops {
 impl Hops {
     /// Finds the hops and calls of a forest.
     pub(super) fn find(forest: &Forest<'_>, policy: &Policy) -> Self {
-        let facts = facts::of_forest(forest, &policy.rules);
+        let said = facts::of_forest(forest, &policy.rules);
         let mut this = Self {
             all: vec![],
             calls: vec![],
             attempts: vec![],
-            facts,
+            said,
             hosts: vec![],
             outcomes: Arc::clone(&policy.rules.outcomes),
         };
@@ -127,13 +127,17 @@ impl Hops {
 
     /// What a span says of deadlines.
     pub(super) fn facts(&self, node: NodeId) -> Option<&Facts> {
-        self.facts[node].as_deref()
+        self.said.facts[node].as_deref()
+    }
+
+    /// Whether any span says anything for which this holds.
+    pub(super) fn any_facts(&self, holds: impl Fn(&Facts) -> bool) -> bool {
+        self.said.facts.iter().flatten().any(|facts| holds(facts))
     }
 
     /// What a span says of how it ended.
     fn evidence_of(&self, forest: &Forest<'_>, node: NodeId) -> Evidence {
-        let outcome = self.facts(node).and_then(|facts| facts.outcome.as_deref());
-        evidence::of_span(&self.outcomes, forest, node, outcome)
+        self.said.evidence(forest, &self.outcomes, node)
     }
 
     /// Gives every span its hop.

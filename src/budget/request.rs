@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{
     Analysis, Call, CallKind, HandedOver, Hop, How, LedgerRow, LocalSource, Nanos, Note, Outcome,
-    Part, PathSegment, Request, Source, SpanId, Surfaced, Text, Verdict,
+    Part, PathSegment, Request, Source, SpanId, Surfaced, Text, TraceId, Verdict,
 };
 
 use super::conventions::Unread;
@@ -124,6 +124,7 @@ fn request(
         notes.push(Note::Clipped(clipped));
     }
     notes.extend(unread(known, members));
+    notes.extend(linked(known, root));
     let untied = members
         .iter()
         .flat_map(|&hop| known.timing.sessions.untied(hop));
@@ -169,6 +170,21 @@ fn unread(known: &Known<'_>, members: &[HopId]) -> Vec<Note> {
         notes.push(Note::MoreUnread(keys.len() - NAMED));
     }
     notes
+}
+
+/// Other traces that the links of a root name. A consumer often has no more than that of whoever
+/// sent its message.
+fn linked(known: &Known<'_>, root: HopId) -> Vec<Note> {
+    /// A batch may come from as many traces as it has messages.
+    const NAMED: usize = 3;
+    let entry = known.forest.span(known.hops.all[root].entry);
+    let links = entry.links.iter().map(|link| link.trace_id);
+    let others = links.filter(|trace| *trace != entry.trace_id && *trace != TraceId::default());
+    let others: BTreeSet<TraceId> = others.collect();
+    let named = others.iter().take(NAMED).copied().map(Note::LinkedFrom);
+    let more = others.len().saturating_sub(NAMED);
+    let more = (more > 0).then_some(Note::MoreLinked(more));
+    named.chain(more).collect()
 }
 
 /// How many spans start before their parent although both were timed by one clock.

@@ -38,8 +38,7 @@ impl Sessions {
     pub(super) fn find(forest: &Forest<'_>, hops: &Hops) -> Self {
         let mut this = Self::default();
         let is_set = |reading: &Reading| reading.field == Field::Session;
-        let mut facts = hops.facts.iter().flatten();
-        if !facts.any(|facts| facts.readings.iter().any(is_set)) {
+        if !hops.any_facts(|facts| facts.readings.iter().any(is_set)) {
             return this;
         }
         let sets = |attempt: &AttemptId| setting(forest, hops, *attempt).is_some();

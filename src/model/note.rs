@@ -2,7 +2,7 @@
 
 use serde::ser::{Serialize, Serializer};
 
-use super::Text;
+use super::{Text, TraceId};
 
 /// Something about the input that qualifies the numbers. Prints as a sentence without full stop.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +32,10 @@ pub enum Note {
     MoreUnread(usize),
     /// A timeout that a statement set on a connection, of which no call can be told to have it.
     Untied(Text),
+    /// Another trace that a link of the request's first span names.
+    LinkedFrom(TraceId),
+    /// As many more traces of that sort.
+    MoreLinked(usize),
     /// More spans come than are drawn, or the like: free text for later readers of old data.
     Other(Text),
 }
@@ -102,6 +106,12 @@ impl std::fmt::Display for Note {
                 f,
                 "`{setting}` is taken to bound no call: which statements went over its connection cannot be told"
             ),
+            Self::LinkedFrom(trace) => write!(
+                f,
+                "linked from trace {trace}: what began there may have handed this over"
+            ),
+            Self::MoreLinked(1) => f.write_str("linked from 1 more trace"),
+            Self::MoreLinked(n) => write!(f, "linked from {n} more traces"),
             Self::Other(text) => f.write_str(text),
         }
     }

@@ -1,6 +1,7 @@
 //! An opened row: where its budget comes from, how its time divides, its calls, its spans.
 
 use super::number::{ms, ms_unit};
+use super::sources;
 use super::story::Sentence;
 use super::waterfall::{Row, StretchKind};
 use crate::model::{
@@ -242,6 +243,10 @@ fn origin_of_hop(request: &Request, hop: &Hop) -> Vec<Sentence> {
     };
     let mut out = vec![first];
     out.extend(effective(request, hop, "its own"));
+    out.extend(sources::evidence(hop).map(|words| {
+        let start = Sentence::default().plain("Its spans say: ");
+        start.code(words.as_str()).plain(".")
+    }));
     out
 }
 

@@ -1,7 +1,7 @@
-//! Which keys and texts a request's budgets were read from, for where there is no room to say it of
-//! each.
+//! Which keys and texts a request's budgets and failures were read from, for where there is no room
+//! to say it of each.
 
-use crate::model::{Request, Source, Text};
+use crate::model::{Hop, Request, Source, Text, Verdict};
 
 /// Keys that are named; the rest is counted.
 const SHOWN: usize = 4;
@@ -27,6 +27,39 @@ pub fn read(request: &Request) -> Vec<String> {
         phrases.push(format!("{left_out} more"));
     }
     phrases
+}
+
+/// What the spans of hops that did not end well say of it, a phrase a hop, the one where the failure
+/// surfaced first: `pricing: http.response.status_code 504`.
+pub fn words(request: &Request) -> Vec<String> {
+    let surfaced = request.surfaced.as_ref().map(|surfaced| surfaced.hop);
+    let (first, others): (Vec<&Hop>, Vec<&Hop>) = request
+        .hops
+        .iter()
+        .partition(|hop| Some(hop.id) == surfaced);
+    let mut phrases: Vec<String> = Vec::new();
+    let mut left_out = 0;
+    for hop in first.into_iter().chain(others) {
+        let Some(words) = evidence(hop) else { continue };
+        let phrase = format!("{}: {words}", hop.service);
+        if phrases.contains(&phrase) {
+            continue;
+        }
+        if phrases.len() < SERVICES {
+            phrases.push(phrase);
+        } else {
+            left_out += 1;
+        }
+    }
+    if left_out > 0 {
+        phrases.push(format!("{left_out} more"));
+    }
+    phrases
+}
+
+/// What a hop's own spans say of how it ended, if it did not end well.
+pub fn evidence(hop: &Hop) -> Option<&Text> {
+    hop.evidence.as_ref().filter(|_| hop.verdict != Verdict::Ok)
 }
 
 fn note<'r>(found: &mut Vec<(&'r Text, Vec<&'r Text>)>, source: &'r Source, service: &'r Text) {
@@ -92,5 +125,27 @@ mod tests {
         let many = read(&request);
         assert_eq!(many.len(), SHOWN + 1);
         assert!(many[SHOWN].ends_with(" more"), "{many:?}");
+    }
+
+    #[test]
+    fn the_words_of_a_failure_come_from_where_it_surfaced_first() {
+        let mut request = chain();
+        for hop in &mut request.hops {
+            hop.evidence = Some("http.response.status_code 504".into());
+            hop.verdict = Verdict::ExceededHere;
+        }
+        request.hops[0].verdict = Verdict::Ok;
+        if let Some(surfaced) = &mut request.surfaced {
+            surfaced.hop = 2;
+        }
+        let said = |hop: usize| {
+            let service = &request.hops[hop].service;
+            format!("{service}: http.response.status_code 504")
+        };
+        let told = words(&request);
+        assert_eq!(told[..2], [said(2), said(1)]);
+        assert!(!told.contains(&said(0)));
+        request.hops.iter_mut().for_each(|hop| hop.evidence = None);
+        assert!(words(&request).is_empty());
     }
 }

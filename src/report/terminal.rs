@@ -34,6 +34,11 @@ pub fn request(request: &Request, look: Look) -> String {
     if !sources.is_empty() {
         pen.paragraph(&format!("Read from {}.", sources.join("; ")), 0, Ink::Dim);
     }
+    let words = sources::words(request);
+    if !words.is_empty() {
+        let told = format!("Spans say: {}.", words.join("; "));
+        pen.paragraph(&told, 0, Ink::Dim);
+    }
     for note in &request.notes {
         pen.paragraph(&format!("note: {note}."), 0, Ink::Yellow);
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use dwindle::budget::{CustomRule, Field, Grammar, Listed, Place, Policy, Rules, Typical, analyse};
 use dwindle::model::{
-    Event, How, Kind, Request, Resource, Rule, Span, SpanId, SpanLog, Status, StatusCode, Trace,
-    TraceId, UnixNanos, Value,
+    Event, How, Kind, Outcome, Request, Resource, Rule, Span, SpanId, SpanLog, Status, StatusCode,
+    Trace, TraceId, UnixNanos, Value,
 };
 use serde_json::Value as Json;
 
@@ -331,25 +331,30 @@ fn an_exception_and_a_log_record_tell_what_a_status_does() {
         request.budget_source.value.as_deref(),
         Some("timeout of 5000ms exceeded")
     );
-    let logged = span(Kind::Client, &[]);
+    // A span that did not fail got over what its log tells of.
+    let (well, mut logged) = (span(Kind::Client, &[]), span(Kind::Client, &[]));
+    logged.status.code = StatusCode::Error;
     let log = SpanLog {
         trace_id: logged.trace_id,
         span_id: logged.span_id,
         body: "AxiosError: timeout of 700ms exceeded".into(),
         ..SpanLog::default()
     };
-    let trace = Trace {
-        id: logged.trace_id,
-        spans: vec![logged],
-        logs: vec![log],
+    let request = |span: Span| {
+        let trace = Trace {
+            id: span.trace_id,
+            spans: vec![span],
+            logs: vec![log.clone()],
+        };
+        let analysis = analyse(&trace, &Policy::default(), &Typical::default());
+        analysis.requests[0].clone()
     };
-    let analysis = analyse(&trace, &Policy::default(), &Typical::default());
-    let source = &analysis.requests[0].budget_source;
-    assert_eq!(source.key.as_deref(), Some("log.body"));
-    assert_eq!(
-        analysis.requests[0].budget.map(|budget| budget.0),
-        Some(700_000_000)
-    );
+    let told = request(logged);
+    assert_eq!(told.budget_source.key.as_deref(), Some("log.body"));
+    assert_eq!(told.budget.map(|budget| budget.0), Some(700_000_000));
+    assert_eq!(told.outcome, Outcome::Missed);
+    let well = request(well);
+    assert_eq!((well.budget, well.outcome), (None, Outcome::NoBudget));
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod table;
 mod tests;
 mod words;
 
-use crate::model::{Attributes, Reason, Span, Text};
+use crate::model::{Attributes, Reason, Span, SpanLog, Text};
 
 use super::names::db_system;
 use super::tree::{Forest, NodeId};
@@ -52,6 +52,10 @@ enum Place {
     Event(usize),
     /// An event's attribute.
     EventAttribute(usize, usize),
+    /// The attribute of a log record of the trace.
+    LogAttribute(usize, usize),
+    /// The text of a log record of the trace.
+    LogBody(usize),
     /// Its `deadline.outcome`, wherever that was reported.
     Outcome,
 }
@@ -95,14 +99,20 @@ const OUTCOMES: &[(&str, Reason)] = &[
     ("canceled", Reason::CallerGone),
 ];
 
-/// Reads a span. `outcome` is its `deadline.outcome`, in lower case.
+/// Reads a span. `logs` are the records of the trace with its ids, `outcome` is its
+/// `deadline.outcome`, in lower case.
 pub(super) fn of_span(
     outcomes: &Outcomes,
     forest: &Forest<'_>,
     node: NodeId,
+    logs: &[usize],
     outcome: Option<&str>,
 ) -> Evidence {
-    let found = read::read(outcomes, forest.span(node), forest.is_outbound(node), node);
+    let all = &forest.trace.logs;
+    let log = |&at: &usize| Some((at, all.get(at)?));
+    let logs: Vec<(usize, &SpanLog)> = logs.iter().filter_map(log).collect();
+    let (span, outbound) = (forest.span(node), forest.is_outbound(node));
+    let found = read::read(outcomes, span, &logs, outbound, node);
     match outcome {
         Some(word) => found.and(of_outcome(word, node)),
         None => found,
@@ -176,6 +186,16 @@ pub(super) fn shown(sign: Sign, forest: &Forest<'_>, outcome: Option<&str>) -> T
             .events
             .get(event)
             .and_then(|event| pair(&event.attributes, at)),
+        Place::LogAttribute(log, at) => forest
+            .trace
+            .logs
+            .get(log)
+            .and_then(|log| pair(&log.attributes, at)),
+        Place::LogBody(at) => forest
+            .trace
+            .logs
+            .get(at)
+            .map(|log| compact_str::format_compact!("log.body {}", log.body)),
         Place::Outcome => {
             outcome.map(|word| compact_str::format_compact!("deadline.outcome {word}"))
         }

@@ -1,6 +1,6 @@
 //! Reads one span by the table.
 
-use crate::model::{Attributes, Event, Nanos, Reason, Span, StatusCode, Value};
+use crate::model::{Attributes, Nanos, Reason, Span, SpanLog, StatusCode, UnixNanos, Value};
 
 use super::super::names::db_system;
 use super::super::tree::NodeId;
@@ -12,10 +12,16 @@ use super::{Evidence, Place, Sign};
 /// nothing says how it ended; a handler that went on for longer has handled it.
 const LAST_WORDS: Nanos = Nanos::from_millis(10);
 
-/// Reads a span, by its attributes, its status and its events.
+/// Reads a span, by its attributes, its status, its events and its logs.
 ///
 /// `outbound`: it makes a call.
-pub(super) fn read(outcomes: &Outcomes, span: &Span, outbound: bool, node: NodeId) -> Evidence {
+pub(super) fn read(
+    outcomes: &Outcomes,
+    span: &Span,
+    logs: &[(usize, &SpanLog)],
+    outbound: bool,
+    node: NodeId,
+) -> Evidence {
     let mut reader = Reader {
         outcomes,
         span,
@@ -31,8 +37,8 @@ pub(super) fn read(outcomes: &Outcomes, span: &Span, outbound: bool, node: NodeI
     for (at, (key, value)) in span.attributes.iter().enumerate() {
         reader.attribute(at, key, value);
     }
-    if !span.events.is_empty() {
-        reader.events();
+    if !span.events.is_empty() || !logs.is_empty() {
+        reader.records(logs);
     }
     if reader.is_quiet() {
         return Evidence::default();
@@ -152,8 +158,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Event names that say it, and exceptions: all of them if the span failed, else the last
-    /// words of one that does not say how it ended.
-    fn events(&mut self) {
+    /// words of one that does not say how it ended. Other records tell why a span failed with its
+    /// last words only: what they tell of before was got over.
+    fn records(&mut self, logs: &[(usize, &'a SpanLog)]) {
         for (at, event) in self.span.events.iter().enumerate() {
             if let Some(id) = self.outcomes.event(&event.name) {
                 self.hits.push((id, Place::Event(at)));
@@ -163,32 +170,59 @@ impl<'a> Reader<'a> {
         for (at, event) in self.span.events.iter().enumerate() {
             // OpenTracing's name for it is `error`.
             let is_exception = event.name == "exception" || event.name == "error";
-            if !is_exception || !(failed || !self.succeeded && self.ended_by(event)) {
-                continue;
+            if self.heeds(is_exception, failed, event.time, &event.attributes) {
+                self.spoke |= is_exception;
+                self.record(&event.attributes, |index| Place::EventAttribute(at, index));
             }
-            self.spoke = true;
-            for (index, (key, value)) in event.attributes.iter().enumerate() {
-                let place = Place::EventAttribute(at, index);
-                match key {
-                    "exception.type" | "error.kind" | "error.type" => {
-                        self.types.extend(value.as_str().map(|name| (place, name)));
+        }
+        for &(at, log) in logs {
+            let is_exception = ["exception.type", "exception.message"]
+                .iter()
+                .any(|key| log.attributes.get(key).is_some());
+            if self.heeds(is_exception, failed, log.time, &log.attributes) {
+                self.spoke |= is_exception;
+                self.record(&log.attributes, |index| Place::LogAttribute(at, index));
+                self.texts.push((Place::LogBody(at), &log.body));
+            }
+        }
+    }
+
+    /// Whether a record tells of how the span ended.
+    fn heeds(&self, is_exception: bool, failed: bool, at: UnixNanos, of: &Attributes) -> bool {
+        match (is_exception, failed) {
+            (true, true) => true,
+            (true, false) => !self.succeeded && self.ended_by(at, of),
+            (false, true) => self.is_last(at),
+            (false, false) => false,
+        }
+    }
+
+    fn record(&mut self, attributes: &'a Attributes, place: impl Fn(usize) -> Place) {
+        for (index, (key, value)) in attributes.iter().enumerate() {
+            let Some(text) = value.as_str() else { continue };
+            match key {
+                "exception.type" | "error.kind" | "error.type" => {
+                    self.types.push((place(index), text));
+                }
+                "message" | "error.object" | "error" => self.texts.push((place(index), text)),
+                _ => {
+                    let uses = self.outcomes.key(key);
+                    if uses.is_some_and(|uses| uses.groups.contains(&Group::Text)) {
+                        self.texts.push((place(index), text));
                     }
-                    "exception.message" | "message" | "error.object" => {
-                        self.texts.extend(value.as_str().map(|text| (place, text)));
-                    }
-                    _ => {}
                 }
             }
         }
     }
 
-    fn ended_by(&self, event: &Event) -> bool {
-        let escaped = event.attributes.get("exception.escaped");
-        if escaped.is_some_and(|escaped| !is_true(escaped)) {
-            return false;
-        }
+    fn ended_by(&self, at: UnixNanos, attributes: &Attributes) -> bool {
+        let escaped = attributes.get("exception.escaped");
+        escaped.is_none_or(is_true) && self.is_last(at)
+    }
+
+    fn is_last(&self, at: UnixNanos) -> bool {
         // A time of 0 is none.
-        event.time.0 == 0 || self.span.end.since(event.time) <= LAST_WORDS
+        at.0 == 0 || self.span.end.since(at) <= LAST_WORDS
     }
 
     /// Nothing to judge: it did not fail, and nothing that it says is known.

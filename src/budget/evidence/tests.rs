@@ -24,7 +24,7 @@ fn text(s: &str) -> Value {
 }
 
 fn of(span: &Span) -> Evidence {
-    read(&Outcomes::with(&[]), span, span.kind.is_outbound(), 0)
+    read(&Outcomes::with(&[]), span, &[], span.kind.is_outbound(), 0)
 }
 
 /// deadline, cancelled, error

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use dwindle::model::Note;
+use dwindle::model::{Link, Note, Trace, TraceId};
 
-use super::{check, requests};
+use super::{analysed, check, notation, requests};
 
 /// Reports 70 and 71: no span of a cycle vanishes, and where it was cut is told.
 #[test]
@@ -51,6 +51,29 @@ fn a_link_is_a_hand_over_whatever_it_says() {
         "requests 3\nedge handed over 2\nworker: spans 1\nedge local 100",
         &[],
     );
+}
+
+/// Report 112: a consumer that has only a link to its producer, which is in another trace.
+#[test]
+fn a_consumer_says_from_which_trace_it_was_linked() {
+    let mut trace = notation::trace("a - worker Q 10..50 link=p in=30");
+    let trace_id = TraceId([9; 16]);
+    trace.spans[0].links[0].trace_id = trace_id;
+    let told = |trace: &Trace| -> Vec<String> {
+        let notes = &analysed(trace).requests[0].notes;
+        notes.iter().map(ToString::to_string).collect()
+    };
+    let note = format!("linked from trace {trace_id}: what began there may have handed this over");
+    assert_eq!(told(&trace), [note]);
+    // A batch of messages: a few are named, all are counted.
+    let batch = (0..40_u8).map(|n| Link {
+        trace_id: TraceId([n % 20 + 10; 16]),
+        ..Link::default()
+    });
+    trace.spans[0].links = batch.collect();
+    let told = told(&trace);
+    assert_eq!(told.len(), 4);
+    assert_eq!(told[3], "linked from 17 more traces");
 }
 
 /// Reports 77, 80 and 82: a trace without its root is usable, nothing below the gap is lost, and

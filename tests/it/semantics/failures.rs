@@ -179,3 +179,24 @@ fn of_equal_shares_the_first_on_the_path_is_the_culprit() {
         c a edge C 10..90 peer=db";
     check(no_budget, "edge: culprit edge dependency > db 80", &[]);
 }
+
+#[test]
+fn a_text_tells_of_a_timeout_wherever_it_stands() {
+    let status = "a - fn S 0..3010 err=Task_timed_out_after_3.00_seconds";
+    let log = "a - fn S 0..3010 err log=Task_timed_out_after_3.00_seconds@3010";
+    let has = "
+        fn: missed of 3000
+        fn exceeded_here
+        fn because own_deadline";
+    check(status, has, &[]);
+    let said = "fn says log.body Task timed out after 3.00 seconds";
+    check(log, &format!("{has}\n{said}"), &[]);
+    // Read away, and got over: neither what it waited nor that it waited.
+    let early = log.replace("@3010", "@2000");
+    check(&early, "fn because own_deadline\nfn says nothing", &[]);
+    let well = "a - fn S 0..3010 http=200 log=timeout_of_500ms_exceeded@3005";
+    check(well, "fn: no_budget of none\nfn says nothing", &[]);
+    // One that failed for another reason.
+    let other = "a - fn S 0..900 http=500 err log=lease.timeout_is_3s@895";
+    check(other, "fn: failed of none\nfn failed", &[]);
+}

@@ -1,7 +1,7 @@
 //! A notation for traces, a span a line: `id parent service:operation kind start..end words…`.
 //!
 //! `-` is no parent, kinds are S(erver), C(lient), P(roducer), Q (consumer), I(nternal) and U (none said), times
-//! are milliseconds. Words: `err`, `err=the_message`, `link=id`, `event=name@ms`,
+//! are milliseconds. Words: `err`, `err=the_message`, `link=id`, `event=name@ms`, `log=the_text@ms`,
 //! `@resource.key=value`, `deadline=ms` (the absolute header), else attributes, the usual ones
 //! by the short names of [`SHORT`]; `~` in a value is a blank.
 
@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dwindle::model::{
-    Event, Kind, Link, Resource, Span, SpanId, StatusCode, Trace, TraceId, UnixNanos, Value,
+    Event, Kind, Link, Resource, Span, SpanId, SpanLog, StatusCode, Trace, TraceId, UnixNanos,
+    Value,
 };
 
 const START: f64 = 1_791_364_500_000.0;
@@ -31,12 +32,30 @@ const SHORT: &[(&str, &str)] = &[
 /// The trace that the lines tell.
 pub(crate) fn trace(lines: &str) -> Trace {
     let lines = lines.lines().map(str::trim);
-    let spans = lines.filter(|line| !line.is_empty()).map(span).collect();
+    let lines = lines.filter(|line| !line.is_empty());
     Trace {
         id: TraceId([7; 16]),
-        spans,
-        logs: vec![],
+        spans: lines.clone().map(span).collect(),
+        logs: lines.flat_map(logs).collect(),
     }
+}
+
+/// The log records that a line's `log=the_text@ms` tell.
+fn logs(line: &str) -> impl Iterator<Item = SpanLog> {
+    let id = line.split_whitespace().next().expect(line);
+    let texts = line
+        .split_whitespace()
+        .filter_map(|word| word.strip_prefix("log="));
+    texts.map(move |log| {
+        let (text, time) = log.split_once('@').expect(line);
+        SpanLog {
+            trace_id: TraceId([7; 16]),
+            span_id: span_id(id),
+            time: at(time),
+            body: text.replace('_', " ").into(),
+            ..SpanLog::default()
+        }
+    })
 }
 
 fn span(line: &str) -> Span {
@@ -87,6 +106,7 @@ fn span(line: &str) -> Span {
                     ..Event::default()
                 });
             }
+            "log" => {}
             "deadline" => {
                 let instant = Value::Str(at(value).0.to_string().into());
                 own.insert("http.request.header.x-deadline", instant);

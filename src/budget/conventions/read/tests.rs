@@ -301,6 +301,9 @@ fn a_decoy_says_nothing() {
         ("http.request.header.x-request-budget", text("100")),
         ("http.request.header.x-envoy-max-retries", text("3")),
         ("lock_timeout", Value::Int(100)),
+        ("lease.timeout", text("30s")),
+        ("aws.sqs.visibility_timeout", Value::Int(30)),
+        ("subscription.ack_deadline_s", Value::Int(30)),
         (
             "gen_ai.prompt",
             text("what does timeout of 5000ms exceeded mean?"),
