@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{CallKind, Nanos, Text};
 
-use super::conventions::{Field, Reading};
+use super::conventions::{Field, Reading, shortened};
 use super::hops::{AttemptId, HopId, Hops};
 use super::told::{self, Told};
 use super::tree::{Forest, NodeId};
@@ -100,7 +100,8 @@ impl Sessions {
             let ran_on = |(told, _): &(Told, _)| told::outlasts(end - start, told.time);
             if apart || current.as_ref().is_some_and(ran_on) {
                 let refuted = current.take();
-                self.untied.extend(refuted.map(|(told, _)| (hop, told.raw)));
+                self.untied
+                    .extend(refuted.map(|(told, _)| (hop, shortened(&told.raw))));
             }
             let set = setting(forest, hops, id);
             if set.is_some() || ends(forest, node) {
@@ -113,7 +114,7 @@ impl Sessions {
                 continue;
             };
             if apart {
-                self.untied.push((hop, set.raw.clone()));
+                self.untied.push((hop, shortened(&set.raw)));
             } else {
                 let told = Told::new(forest.span(node).span_id, set, set.time);
                 current = Some((told, vec![]));
