@@ -1,9 +1,14 @@
 //! How much there is.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
 use crate::model::{Analysis, Outcome};
 
 /// Requests by outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "BTreeMap<String, u64>", into = "BTreeMap<String, u64>")]
 pub struct Outcomes([u64; Outcome::ALL.len()]);
 
 impl Outcomes {
@@ -54,6 +59,24 @@ impl Outcomes {
     fn slot(&mut self, outcome: Outcome) -> Option<&mut u64> {
         let place = Outcome::ALL.iter().position(|known| *known == outcome)?;
         self.0.get_mut(place)
+    }
+}
+
+impl From<Outcomes> for BTreeMap<String, u64> {
+    fn from(outcomes: Outcomes) -> Self {
+        let each = Outcome::ALL.map(|outcome| (outcome.as_str().to_owned(), outcomes.get(outcome)));
+        each.into_iter().filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+impl From<BTreeMap<String, u64>> for Outcomes {
+    fn from(counts: BTreeMap<String, u64>) -> Self {
+        let mut outcomes = Self::default();
+        for outcome in Outcome::ALL {
+            let count = counts.get(outcome.as_str()).copied();
+            outcomes.add(outcome, count.unwrap_or(0));
+        }
+        outcomes
     }
 }
 

@@ -29,9 +29,78 @@ pub enum StoreError {
     /// A store that was opened to read was asked to write.
     #[error("the store is open for reading only")]
     ReadOnly,
+    /// Parts went while they were read, because another process merged or removed them.
+    #[error("the store changed while it was read; ask again")]
+    Changed,
     /// The columnar engine's word; a fault of ours.
     #[error("the tables cannot be put together: {0}")]
     Engine(String),
+}
+
+/// Why a folder cannot be opened as a store.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process writes there.
+    #[error(
+        "`{}` is in use by another Dwindle{}: stop that one, ask it instead, or give another \
+         folder with --data", .folder.display(), process(.holder)
+    )]
+    Locked {
+        /// The folder.
+        folder: PathBuf,
+        /// The number of the process that has it, as far as it is known.
+        holder: String,
+    },
+    /// There is no store.
+    #[error(
+        "`{}` holds no store: it has no `manifest.json`; `dwindle serve --data` or `dwindle import \
+         --data` makes one", .folder.display()
+    )]
+    NoStore {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A later Dwindle wrote it.
+    #[error(
+        "`{}` is a store of format {format} (written by Dwindle {version}); this is Dwindle {}, \
+         which knows up to format {}; use a newer one",
+        .folder.display(), env!("CARGO_PKG_VERSION"), super::manifest::FORMAT
+    )]
+    Newer {
+        /// The folder.
+        folder: PathBuf,
+        /// Its format.
+        format: u32,
+        /// Who wrote it.
+        version: String,
+    },
+    /// The list of parts is not as it was written.
+    #[error(
+        "`{}` is damaged ({what}): put back a copy of it from a backup of the same day; without \
+         one, move the folder away and read its `spans` files in again with `dwindle import`",
+        .file.display()
+    )]
+    Manifest {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The file system's word about a file.
+    #[error("`{}`: {error}{}", .file.display(), advice(.error))]
+    Io {
+        /// The file or folder.
+        file: PathBuf,
+        /// What it said.
+        error: io::Error,
+    },
+}
+
+fn process(holder: &str) -> String {
+    match holder {
+        "" => String::new(),
+        number => format!(" (process {number})"),
+    }
 }
 
 impl StoreError {

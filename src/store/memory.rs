@@ -6,6 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::chunk::Chunk;
 use super::count::{Load, Outcomes};
+use super::folder::hour_of;
+use super::parts::Reach;
 use super::size;
 use crate::model::{Analysis, SpanId, Trace, TraceId, UnixNanos};
 
@@ -51,6 +53,8 @@ struct Table {
     by_start: BTreeSet<(UnixNanos, TraceId, SpanId, usize)>,
     /// The traces in the order of their last put; samples stand in a chunk of their own.
     chunks: BTreeMap<u64, Arc<Chunk>>,
+    /// Traces that supersede states in parts, with where to look for them and their requests.
+    superseding: Arc<Superseding>,
     /// How many traces need the log from where on.
     log_from: BTreeMap<u64, usize>,
     next_arrival: u64,
@@ -62,6 +66,12 @@ struct Table {
     weight: usize,
 }
 
+/// Fresh traces that supersede states in parts: where their spans reach, and what goes.
+pub(super) type Superseding = BTreeMap<TraceId, (Reach, Gone)>;
+
+/// The requests of superseded states, by the hour of their start.
+pub(super) type Gone = BTreeMap<u64, Outcomes>;
+
 /// The chunk of the samples.
 const SAMPLES: u64 = u64::MAX;
 
@@ -70,6 +80,8 @@ struct Entry {
     chunk: u64,
     slot: usize,
     arrival: u64,
+    /// Differs between any two states.
+    put: u64,
     bytes: usize,
     /// Its requests; a trace without any still takes one place.
     weight: usize,
@@ -80,6 +92,7 @@ struct Entry {
 pub(super) struct Fresh {
     pub(super) chunks: Vec<Arc<Chunk>>,
     pub(super) samples: Option<Arc<Chunk>>,
+    pub(super) superseding: Arc<Superseding>,
     pub(super) traces: usize,
     pub(super) outcomes: Outcomes,
 }
@@ -103,16 +116,26 @@ impl Memory {
     /// Puts a trace into the table, in place of its former state. When that is over the ceiling,
     /// the traces that came first leave; the one that was just put never does.
     pub fn put(&self, stored: Stored) -> Put {
-        self.put_if(stored, false).unwrap_or_default()
+        self.put_if(stored, false, None).unwrap_or_default()
+    }
+
+    /// Puts a trace; `superseded` are the requests of its states in parts, if there are any.
+    pub(super) fn put_over(&self, stored: Stored, superseded: Option<Gone>) -> Put {
+        self.put_if(stored, false, superseded).unwrap_or_default()
     }
 
     /// Puts a new state of a trace that is in the table; `None`, and nothing is done, if it has
     /// left it meanwhile.
     pub fn put_revision(&self, stored: Stored) -> Option<Put> {
-        self.put_if(stored, true)
+        self.put_if(stored, true, None)
     }
 
-    fn put_if(&self, mut stored: Stored, must_be_there: bool) -> Option<Put> {
+    fn put_if(
+        &self,
+        mut stored: Stored,
+        must_be_there: bool,
+        superseded: Option<Gone>,
+    ) -> Option<Put> {
         let id = stored.analysis.trace_id;
         let requests = stored.analysis.requests.iter();
         let results: usize = requests.map(size::of_request).sum();
@@ -129,6 +152,10 @@ impl Memory {
         let replaced = removed.map(|(_, replaced)| replaced);
         if let Some(replaced) = replaced.as_ref().filter(|_| !stored.sample) {
             stored.log_from = stored.log_from.min(replaced.log_from);
+        }
+        if let Some(superseded) = superseded {
+            let reach = Reach::of(&stored.trace);
+            Arc::make_mut(&mut table.superseding).insert(id, (reach, superseded));
         }
         table.insert(id, stored, arrival, bytes);
         let mut expired = Vec::new();
@@ -232,6 +259,44 @@ impl Memory {
         least.map(|(from, _)| *from).filter(|from| *from < u64::MAX)
     }
 
+    /// Every trace that is no sample, with what tells this state of it from others.
+    pub(super) fn unflushed(&self) -> Vec<(u64, Stored)> {
+        let table = self.read();
+        let entries = table.traces.values();
+        entries
+            .filter(|entry| entry.chunk != SAMPLES)
+            .filter_map(|entry| {
+                let stored = table.chunks.get(&entry.chunk)?.get(entry.slot)?;
+                Some((entry.put, stored.clone()))
+            })
+            .collect()
+    }
+
+    /// These states are in parts now. Of those that were replaced meanwhile the newer one stays,
+    /// and supersedes what is in the part.
+    pub(super) fn flushed(&self, states: &[(u64, Stored)]) {
+        let mut table = self.write();
+        for (put, stored) in states {
+            let id = stored.analysis.trace_id;
+            let same = table.traces.get(&id).is_some_and(|entry| entry.put == *put);
+            if same {
+                table.remove(id);
+            } else if let Some(newer) = table.get(id) {
+                let reach = Reach::of(&newer.trace);
+                let mut gone = Gone::new();
+                for request in &stored.analysis.requests {
+                    let hour = gone.entry(hour_of(request.start)).or_default();
+                    hour.add(request.outcome, 1);
+                }
+                Arc::make_mut(&mut table.superseding).insert(id, (reach, gone));
+                continue;
+            }
+            if table.superseding.contains_key(&id) {
+                Arc::make_mut(&mut table.superseding).remove(&id);
+            }
+        }
+    }
+
     /// All of it at this instant.
     pub(super) fn fresh(&self) -> Fresh {
         let table = self.read();
@@ -247,6 +312,7 @@ impl Memory {
         Fresh {
             chunks: chunks.map(|(_, chunk)| Arc::clone(chunk)).collect(),
             samples,
+            superseding: Arc::clone(&table.superseding),
             traces,
             outcomes,
         }
@@ -300,6 +366,7 @@ impl Table {
             chunk,
             slot,
             arrival,
+            put,
             bytes,
             weight,
         };

@@ -1,51 +1,90 @@
 //! Finished requests: fresh ones in memory, and the tables that they go to.
 //!
+//! ```text
+//! DIR/
+//!   LOCK             held by the one process that writes
+//!   manifest.json    the list of parts; what is not in it does not exist
+//!   requests/date=2026-10-07/hour=09/000000000012.parquet
+//!   hops, calls, ledger, findings, spans: the same
+//!   index/000000000012.ids       which trace ids the part may have
+//!   index/000000000012-9.dead    which traces of it a later part superseded
+//! ```
+//!
+//! A **part** is up to six Parquet files of one name, the rows of some traces of one hour (UTC) of
+//! their requests' start, sorted by trace id. It never changes. A **trace** is superseded as a whole:
+//! the part that has its newer state and the list that takes the older one away come with one
+//! commit, so every trace has one live state. A trace whose requests start in several hours has
+//! rows in several parts; spans of no request go with the first of them.
+//!
+//! Any SQL engine reads the folder as it is:
+//!
+//! ```sql
+//! SELECT outcome, count(*) FROM read_parquet('DIR/requests/**/*.parquet', hive_partitioning = true)
+//! GROUP BY outcome
+//! ```
+//!
+//! Such a reader knows nothing of the lists. Until [`Store::compact`] has taken superseded rows
+//! away, a request that was revised is there twice, with different `revision`s, and the newest
+//! counts: `QUALIFY revision = max(revision) OVER (PARTITION BY trace_id, request)` on `requests`.
+//! Files that were merged stay for a minute beside what they became.
+//!
 //! **Invariant**: nothing grows past its ceiling. Without a folder the traces that came first
-//! leave first, whole, when the table is full. Samples are held and marked here, and are never
-//! counted. The [`tables`] are what SQL asks, and what [`parquet`] files hold. Files are written
-//! whole or not at all ([`whole`]).
+//! leave first, whole, when the table is full; with one, whoever puts traces must flush them.
+//! Samples are held and marked here, and are never counted. A file is whole or absent
+//! ([`whole`]), and what is damaged is left out and told by name.
 
 mod chunk;
+mod compact;
 mod count;
+mod durable;
 mod error;
+mod export;
+mod flush;
+mod folder;
+mod index;
+mod manifest;
 mod memory;
+mod merge;
+mod options;
 pub mod parquet;
+mod parts;
+mod retain;
 mod size;
 mod snapshot;
+mod stats;
 pub mod tables;
+mod verify;
 pub mod whole;
+mod write;
 
+use std::path::Path;
+use std::sync::Arc;
+
+pub use compact::Compacted;
 pub use count::{Counts, Load, Outcomes};
-pub use error::StoreError;
+pub use error::{OpenError, StoreError};
+pub use export::Export;
+pub use flush::Flushed;
 pub use memory::{Memory, Put, Stored};
+pub use options::{Compaction, Fate, Options, Probe, Retention, Step};
+pub use retain::Pruned;
 pub use size::{of_log, of_span};
 pub use snapshot::{Snapshot, Window};
+pub use stats::{Size, Stats};
+pub use verify::Verified;
 
-use crate::model::{Nanos, TraceId, UnixNanos};
+use self::durable::{Durable, State};
+use self::parts::Reach;
+use crate::budget::Policy;
+use crate::model::{TraceId, UnixNanos};
 
 /// Finished requests. All methods take `&self`; share it in an `Arc`.
 #[derive(Debug)]
 pub struct Store {
     memory: Memory,
-}
-
-/// What a flush did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Flushed {
-    /// Traces that went into parts.
-    pub traces: u64,
-    /// Their requests.
-    pub requests: u64,
-    /// Their spans.
-    pub spans: u64,
-    /// New parts.
-    pub parts: u64,
-    /// Bytes of their files.
-    pub bytes: u64,
-    /// Traces of older parts that these superseded.
-    pub superseded: u64,
-    /// How long it took.
-    pub took: Nanos,
+    /// `None` for a store in memory alone.
+    durable: Option<Durable>,
+    policy: Arc<Policy>,
 }
 
 impl Store {
@@ -54,18 +93,67 @@ impl Store {
     pub fn in_memory(max_requests: usize, max_bytes: usize) -> Self {
         Self {
             memory: Memory::with_ceilings(max_requests, max_bytes),
+            durable: None,
+            policy: Arc::default(),
         }
     }
 
-    /// Puts a trace in place of its former state.
+    /// Opens a folder to read and write, or makes it. What a writer left that was killed is
+    /// removed. Memory has no ceiling of its own then: whoever puts traces watches
+    /// [`fresh`](Self::fresh) and flushes.
+    ///
+    /// # Errors
+    /// Another process writes there, it cannot be read or written, or a newer Dwindle made it.
+    pub fn open(folder: &Path, options: Options) -> Result<Self, OpenError> {
+        let policy = Arc::new(options.policy.clone());
+        Ok(Self::over(Durable::open(folder, options)?, policy))
+    }
+
+    /// Opens a folder to read, also while a server writes there. Nothing is written, not even a
+    /// lock; what the server has in memory alone is not seen.
+    ///
+    /// # Errors
+    /// There is no store, it cannot be read, or a newer Dwindle made it.
+    pub fn open_to_read(folder: &Path, options: Options) -> Result<Self, OpenError> {
+        let policy = Arc::new(options.policy.clone());
+        Ok(Self::over(Durable::open_to_read(folder, options)?, policy))
+    }
+
+    fn over(durable: Durable, policy: Arc<Policy>) -> Self {
+        Self {
+            memory: Memory::new(usize::MAX),
+            durable: Some(durable),
+            policy,
+        }
+    }
+
+    /// Looks for newer parts, if it was opened to read; true if there are.
+    ///
+    /// # Errors
+    /// As when it was opened.
+    pub fn refresh(&self) -> Result<bool, OpenError> {
+        self.durable.as_ref().map_or(Ok(false), Durable::refresh)
+    }
+
+    /// Puts a trace in place of its former state. With a folder nothing makes room for it.
     pub fn put(&self, stored: Stored) -> Put {
-        self.memory.put(stored)
+        let Some(durable) = self.durable.as_ref().filter(|_| !stored.sample) else {
+            return self.memory.put(stored);
+        };
+        // No commit may come between the look at the parts and the put.
+        let state = durable.hold();
+        let reach = Reach::of(&stored.trace);
+        let superseded = state.superseded(stored.analysis.trace_id, reach);
+        self.memory.put_over(stored, superseded)
     }
 
     /// Puts a new state of a trace that is there; `None`, and nothing is done, if it has left
     /// meanwhile, which happens only without a folder.
     pub fn put_revision(&self, stored: Stored) -> Option<Put> {
-        self.memory.put_revision(stored)
+        match self.durable {
+            Some(_) => Some(self.put(stored)),
+            None => self.memory.put_revision(stored),
+        }
     }
 
     /// A trace by its id: its newest state, spans exactly as they came. One that is not in memory
@@ -74,22 +162,33 @@ impl Store {
     /// # Errors
     /// The files cannot be read.
     pub fn get(&self, id: TraceId) -> Result<Option<Stored>, StoreError> {
-        Ok(self.memory.get(id))
+        self.lookup(id, None)
     }
 
     /// What is known of a trace of which more came: as [`get`](Self::get), without samples, and it
     /// looks only where spans from about this stretch of time are: `around` is the first start and
-    /// the last end of the new ones. Cheap when there is nothing.
+    /// the last end of the new ones. Opens no file unless a filter says that the trace may be in it.
     ///
     /// # Errors
-    /// The files cannot be read.
+    /// The files cannot be read. What is in them is kept then: nothing that is put supersedes it.
     pub fn former(
         &self,
         id: TraceId,
         around: (UnixNanos, UnixNanos),
     ) -> Result<Option<Stored>, StoreError> {
-        let _ = around;
-        Ok(self.memory.get(id).filter(|stored| !stored.sample))
+        self.lookup(id, Some(Reach::new(around.0, around.1)))
+    }
+
+    fn lookup(&self, id: TraceId, around: Option<Reach>) -> Result<Option<Stored>, StoreError> {
+        let (state, fresh) = match &self.durable {
+            // Both at one instant: a flush moves traces from one to the other.
+            Some(durable) => {
+                let state = durable.hold();
+                (Arc::clone(&state), self.memory.get(id))
+            }
+            None => (Arc::new(State::default()), self.memory.get(id)),
+        };
+        snapshot::lookup(&state, fresh, id, around, &self.policy)
     }
 
     /// At most `limit` traces whose id begins with these hex digits of any case, in order; none if
@@ -98,17 +197,85 @@ impl Store {
     /// # Errors
     /// The files cannot be read.
     pub fn find_prefix(&self, hex: &str, limit: usize) -> Result<Vec<TraceId>, StoreError> {
-        let mut found = self.memory.find_prefix(hex);
-        found.truncate(limit);
-        Ok(found)
+        self.snapshot().find_prefix(hex, limit)
     }
 
     /// Brings all fresh traces into parts, in one commit; without a folder there is nothing to do.
     ///
     /// # Errors
-    /// The files cannot be written; then nothing is lost: the traces stay fresh.
+    /// The files cannot be written; then nothing is lost: the traces stay fresh, unless all but
+    /// the last step to the disk was made.
     pub fn flush(&self) -> Result<Flushed, StoreError> {
-        Ok(Flushed::default())
+        match self.writable()? {
+            Some(durable) => flush::flush(durable, &self.memory),
+            None => Ok(Flushed::default()),
+        }
+    }
+
+    /// Merges parts that are due at `now`; without an instant everything: each hour becomes one
+    /// part, as far as [`Compaction::max_spans`] allows, and superseded rows go. Flushes and reads go on
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// The files cannot be read or written; what was not merged stays as it was.
+    pub fn compact(&self, now: Option<UnixNanos>) -> Result<Compacted, StoreError> {
+        match self.writable()? {
+            Some(durable) => compact::compact(durable, now),
+            None => Ok(Compacted::default()),
+        }
+    }
+
+    /// Removes the oldest hours, as far as [`Options::retention`] says at `now`.
+    ///
+    /// # Errors
+    /// The folder cannot be written; then nothing is removed.
+    pub fn prune(&self, now: UnixNanos) -> Result<Pruned, StoreError> {
+        match self.writable()? {
+            Some(durable) => retain::prune(durable, now, &durable.options.retention),
+            None => Ok(Pruned::default()),
+        }
+    }
+
+    /// Removes the oldest hours, as far as `retention` says at `now`, whatever the options say.
+    ///
+    /// # Errors
+    /// The folder cannot be written; then nothing is removed.
+    pub fn prune_to(&self, now: UnixNanos, retention: &Retention) -> Result<Pruned, StoreError> {
+        match self.writable()? {
+            Some(durable) => retain::prune(durable, now, retention),
+            None => Ok(Pruned::default()),
+        }
+    }
+
+    /// Reads every file that the manifest names and compares: bytes, rows, order, sums, filters,
+    /// lists. Files that were put back are found good again.
+    ///
+    /// # Errors
+    /// The folder cannot be read; what is wrong with files in it is no error.
+    pub fn verify(&self) -> Result<Verified, StoreError> {
+        match &self.durable {
+            Some(durable) => verify::verify(durable),
+            None => Ok(Verified::default()),
+        }
+    }
+
+    /// How large it is. Opens no file.
+    pub fn stats(&self) -> Stats {
+        let fresh = self.memory.load();
+        match &self.durable {
+            Some(durable) => stats::stats(durable, fresh),
+            None => Stats {
+                fresh,
+                ..Stats::default()
+            },
+        }
+    }
+
+    fn writable(&self) -> Result<Option<&Durable>, StoreError> {
+        match &self.durable {
+            Some(durable) if durable.is_read_only() => Err(StoreError::ReadOnly),
+            durable => Ok(durable.as_ref()),
+        }
     }
 
     /// The sequence number from which on the durable log is still needed for what is fresh; `None`
@@ -124,7 +291,14 @@ impl Store {
 
     /// The state at this instant. Cheap.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::new(self.memory.fresh())
+        let (state, fresh) = match &self.durable {
+            Some(durable) => {
+                let state = durable.hold();
+                (Arc::clone(&state), self.memory.fresh())
+            }
+            None => (Arc::default(), self.memory.fresh()),
+        };
+        Snapshot::new(fresh, state, Arc::clone(&self.policy))
     }
 
     /// Takes every sample out.

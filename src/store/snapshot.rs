@@ -1,15 +1,22 @@
 //! One consistent state of the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use polars::prelude::{DataFrame, IntoLazy, LazyFrame, UnionArgs, col, concat, lit};
-use polars::prelude::{DataType, Expr, TimeUnit};
+use polars::prelude::{DataType, Expr, SortMultipleOptions, TimeUnit, UniqueKeepStrategy};
 
+use super::chunk::Chunk;
 use super::count::{Counts, Outcomes};
+use super::durable::State;
 use super::error::StoreError;
-use super::memory::Fresh;
+use super::folder::{bounds, hour_of};
+use super::index::hash;
+use super::memory::{Fresh, Stored, prefix_range};
+use super::parts::{Part, Reach, collect, scan, without};
 use super::tables::{Builder, Table, Wanted};
-use crate::model::UnixNanos;
+use crate::budget::{Policy, Typical, analyse};
+use crate::model::{Note, Trace, TraceId, UnixNanos};
 
 /// A stretch of time: from `since`, which is in it, to `until`, which is not. Without a bound it
 /// has no end on that side.
@@ -20,9 +27,6 @@ pub struct Window {
     /// The first instant after it.
     pub until: Option<UnixNanos>,
 }
-
-/// Nanoseconds of an hour.
-const HOUR: u64 = 3_600_000_000_000;
 
 impl Window {
     /// All of time.
@@ -35,19 +39,32 @@ impl Window {
     pub fn has(&self, at: UnixNanos) -> bool {
         self.since.is_none_or(|since| since <= at) && self.until.is_none_or(|until| at < until)
     }
+
+    /// Whether it has any of the instants from the first to the last.
+    pub(super) fn meets(&self, first: u64, last: u64) -> bool {
+        self.since.is_none_or(|since| since.0 <= last)
+            && self.until.is_none_or(|until| first < until.0)
+    }
 }
 
 /// The store at one instant: whatever is put, flushed, compacted or pruned meanwhile changes
 /// nothing in it, and files that it names stay while it lives in this process. So keep it until
-/// the frames that it gave are collected.
+/// the frames that it gave are collected. Collecting can panic on a file that was damaged after it
+/// was looked at.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     fresh: Fresh,
+    state: Arc<State>,
+    policy: Arc<Policy>,
 }
 
 impl Snapshot {
-    pub(super) fn new(fresh: Fresh) -> Self {
-        Self { fresh }
+    pub(super) fn new(fresh: Fresh, state: Arc<State>, policy: Arc<Policy>) -> Self {
+        Self {
+            fresh,
+            state,
+            policy,
+        }
     }
 
     /// The rows of a table: of each trace its newest state, in no promised order, but those of one
@@ -58,13 +75,11 @@ impl Snapshot {
     ///
     /// # Errors
     /// The tables cannot be put together. A damaged part is no error: it is left out, and
-    /// [`faults`](Self::faults) names it.
+    /// [`faults`](Self::faults) names it. [`StoreError::Changed`] comes only from a store that was
+    /// opened to read: take a new snapshot.
     pub fn scan(&self, table: Table, window: &Window) -> Result<LazyFrame, StoreError> {
-        let mut frames = Vec::new();
-        let samples = self.fresh.samples.iter().filter(|_| self.is_sample());
-        for chunk in self.fresh.chunks.iter().chain(samples) {
-            frames.push(chunk.frame(table)?.lazy());
-        }
+        let mut frames = self.scan_parts(table, window)?;
+        frames.extend(self.fresh_frames(table)?);
         if frames.is_empty() {
             frames.push(empty(table)?.lazy());
         }
@@ -81,48 +96,246 @@ impl Snapshot {
     }
 
     /// How many traces and requests there are, samples only while there is nothing else. Opens no
-    /// file.
+    /// file: damaged parts are counted. A trace whose requests start in several hours counts once
+    /// in each.
     pub fn counts(&self) -> Counts {
-        let mut requests = self.fresh.outcomes;
-        let mut traces = self.fresh.traces as u64;
+        let mut counts = Counts {
+            requests: self.fresh.outcomes,
+            traces: self.fresh.traces as u64,
+            fresh_traces: self.fresh.traces as u64,
+        };
+        for part in &self.state.parts {
+            counts.requests.merge(&part.meta.live_requests());
+            counts.traces += part.meta.traces - part.meta.dead_traces();
+        }
+        for (_, gone) in self.fresh.superseding.values() {
+            for gone in gone.values() {
+                counts.requests.subtract(gone);
+            }
+            counts.traces = counts.traces.saturating_sub(1);
+        }
         if self.is_sample() {
             for sample in self.fresh.samples.iter().flat_map(|chunk| chunk.each()) {
-                requests.merge(&Outcomes::of(&sample.analysis));
-                traces += 1;
+                counts.requests.merge(&Outcomes::of(&sample.analysis));
+                counts.traces += 1;
             }
         }
-        Counts {
-            traces,
-            requests,
-            fresh_traces: traces,
-        }
+        counts
     }
 
     /// Requests by outcome of each hour (UTC) in which any start, by the first instant of the hour.
     /// Opens no file.
     pub fn hours(&self) -> BTreeMap<UnixNanos, Outcomes> {
-        let mut hours: BTreeMap<UnixNanos, Outcomes> = BTreeMap::new();
-        let samples = self.fresh.samples.iter().filter(|_| self.is_sample());
-        let chunks = self.fresh.chunks.iter().chain(samples);
-        let stored = chunks.flat_map(|chunk| chunk.each());
+        let mut hours: BTreeMap<u64, Outcomes> = BTreeMap::new();
+        for part in &self.state.parts {
+            let hour = hours.entry(part.meta.hour).or_default();
+            hour.merge(&part.meta.live_requests());
+        }
+        for (hour, gone) in self.fresh.superseding.values().flat_map(|(_, gone)| gone) {
+            hours.entry(*hour).or_default().subtract(gone);
+        }
+        let stored = self.fresh_chunks().flat_map(|chunk| chunk.each());
         for request in stored.flat_map(|stored| &stored.analysis.requests) {
-            let UnixNanos(start) = request.start;
-            let hour = hours.entry(UnixNanos(start - start % HOUR)).or_default();
+            let hour = hours.entry(hour_of(request.start)).or_default();
             hour.add(request.outcome, 1);
         }
-        hours
+        let hours = hours.into_iter().filter(|(_, of)| of.total() > 0);
+        hours.map(|(hour, of)| (bounds(hour).0, of)).collect()
     }
 
     /// True if all that there is are samples.
     pub fn is_sample(&self) -> bool {
-        self.fresh.traces == 0 && self.fresh.samples.is_some()
+        let nothing = self.fresh.traces == 0 && self.state.parts.is_empty();
+        nothing && self.fresh.samples.is_some()
     }
 
     /// Damaged or missing files that were found so far, each with what is wrong; their rows are
     /// left out.
     pub fn faults(&self) -> Vec<String> {
-        Vec::new()
+        let faults = self.state.parts.iter().flat_map(|part| part.files.faults());
+        faults
+            .map(|fault| format!("{}: {}", fault.file.display(), fault.what))
+            .collect()
     }
+
+    /// A trace by its id; see [`Store::get`](super::Store::get).
+    ///
+    /// # Errors
+    /// What is there cannot be read.
+    pub fn get(&self, id: TraceId) -> Result<Option<Stored>, StoreError> {
+        let samples = self.fresh.samples.iter();
+        let mut fresh = self.fresh.chunks.iter().rev().chain(samples);
+        let fresh = fresh.find_map(|chunk| {
+            let mut each = chunk.each();
+            each.find(|stored| stored.analysis.trace_id == id).cloned()
+        });
+        lookup(&self.state, fresh, id, None, &self.policy)
+    }
+
+    /// At most `limit` traces whose id begins with these hex digits of any case, in order; none if
+    /// `hex` is not hex.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn find_prefix(&self, hex: &str, limit: usize) -> Result<Vec<TraceId>, StoreError> {
+        let Some((low, high)) = prefix_range(hex) else {
+            return Ok(Vec::new());
+        };
+        let fresh = self.fresh_chunks().flat_map(|chunk| chunk.each());
+        let mut found: BTreeSet<TraceId> = fresh
+            .map(|stored| stored.analysis.trace_id)
+            .filter(|id| (low..=high).contains(id))
+            .collect();
+        let in_parts = self.scan_parts(Table::Requests, &Window::ALL)?;
+        if !in_parts.is_empty() {
+            let id = || col("trace_id");
+            let between = id()
+                .gt_eq(lit(low.to_string()))
+                .and(id().lt_eq(lit(high.to_string())));
+            let rows = concat(in_parts, UnionArgs::default())?.filter(between);
+            let ids = rows.select([id()]).unique(None, UniqueKeepStrategy::Any);
+            let first = collect(
+                ids.sort(["trace_id"], SortMultipleOptions::default())
+                    .limit(limit as u32),
+            )?;
+            let ids = first.column("trace_id")?.str()?.iter().flatten();
+            found.extend(ids.filter_map(|id| id.parse::<TraceId>().ok()));
+        }
+        Ok(found.into_iter().take(limit).collect())
+    }
+
+    /// Its parts and what of them is superseded by what is fresh.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&Arc<Part>, Vec<TraceId>)> {
+        self.state.parts.iter().map(|part| {
+            let fresh =
+                self.fresh.superseding.iter().filter(|(id, (reach, _))| {
+                    part.reaches(*reach) && part.may_have(**id, hash(**id))
+                });
+            let mut gone: Vec<TraceId> = fresh.map(|(id, _)| *id).collect();
+            gone.extend(part.dead.ids());
+            (part, gone)
+        })
+    }
+
+    /// The fresh traces; samples only while there is nothing else.
+    pub(super) fn fresh_traces(&self) -> impl Iterator<Item = Stored> {
+        let chunks = self.fresh_chunks();
+        chunks.flat_map(|chunk| chunk.each().cloned())
+    }
+
+    /// The fresh rows of `requests`; `None` if there are none.
+    pub(super) fn scan_fresh(&self) -> Result<Option<LazyFrame>, StoreError> {
+        let frames = self.fresh_frames(Table::Requests)?;
+        if frames.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(concat(frames, UnionArgs::default())?))
+    }
+
+    fn fresh_chunks(&self) -> impl Iterator<Item = &Arc<Chunk>> {
+        let samples = self.fresh.samples.iter().filter(|_| self.is_sample());
+        self.fresh.chunks.iter().chain(samples)
+    }
+
+    fn fresh_frames(&self, table: Table) -> Result<Vec<LazyFrame>, StoreError> {
+        let frames = self.fresh_chunks().map(|chunk| chunk.frame(table));
+        frames.map(|frame| Ok(frame?.lazy())).collect()
+    }
+
+    fn scan_parts(&self, table: Table, window: &Window) -> Result<Vec<LazyFrame>, StoreError> {
+        let mut clean = Vec::new();
+        let mut frames = Vec::new();
+        for (part, gone) in self.parts() {
+            if !window.meets(part.meta.min_start, part.meta.max_start) {
+                continue;
+            }
+            let path = match part.file(table) {
+                Ok(Some(path)) => path,
+                // Damage is told by `faults`.
+                Ok(None) | Err(StoreError::Damaged { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            if gone.is_empty() {
+                clean.push(path);
+            } else {
+                frames.push(without(scan(table, vec![path])?, gone.into_iter())?);
+            }
+        }
+        if !clean.is_empty() {
+            frames.push(scan(table, clean)?);
+        }
+        Ok(frames)
+    }
+}
+
+/// A trace from its fresh state, if there is one, and from the parts near it; from all parts
+/// without `around`.
+pub(super) fn lookup(
+    state: &State,
+    fresh: Option<Stored>,
+    id: TraceId,
+    around: Option<Reach>,
+    policy: &Policy,
+) -> Result<Option<Stored>, StoreError> {
+    let fresh = fresh.filter(|fresh| !(fresh.sample && around.is_some()));
+    let over = fresh.as_ref().map(|fresh| Reach::of(&fresh.trace));
+    let mut whole = Trace {
+        id,
+        ..Trace::default()
+    };
+    let (mut revision, mut truncated, mut found) = (0, 0, false);
+    let mut reach = around;
+    let mut seen = BTreeSet::new();
+    loop {
+        let mut more = false;
+        for part in state.candidates(id, reach) {
+            // What the fresh state supersedes is in it.
+            if over.is_some_and(|over| part.reaches(over)) || !seen.insert(part.meta.id.clone()) {
+                continue;
+            }
+            if let Some(piece) = part.piece(id)? {
+                more = true;
+                whole.spans.extend(piece.spans);
+                whole.logs.extend(piece.logs);
+                revision = revision.max(piece.revision);
+                truncated = truncated.max(piece.truncated);
+            }
+        }
+        found |= more;
+        if !more || reach.is_none() {
+            break;
+        }
+        // What was found may reach further, to parts that have the rest of it.
+        reach = Some(Reach::of(&whole));
+    }
+    if !found {
+        return Ok(fresh);
+    }
+    let mut log_from = u64::MAX;
+    if let Some(fresh) = fresh {
+        whole.spans.extend(fresh.trace.spans.iter().cloned());
+        whole.logs.extend(fresh.trace.logs.iter().cloned());
+        let requests = fresh.analysis.requests.iter();
+        revision = revision.max(requests.map(|request| request.revision).max().unwrap_or(0));
+        log_from = fresh.log_from;
+    }
+    let mut analysis = analyse(&whole, policy, &Typical::default());
+    for request in &mut analysis.requests {
+        request.revision = revision.max(1);
+        if truncated > 0 {
+            request
+                .notes
+                .retain(|note| !matches!(note, Note::Truncated(_)));
+            request.notes.push(Note::Truncated(truncated));
+            request.notes.sort_unstable();
+        }
+    }
+    Ok(Some(Stored {
+        trace: Arc::new(whole),
+        analysis: Arc::new(analysis),
+        sample: false,
+        log_from,
+    }))
 }
 
 fn empty(table: Table) -> Result<DataFrame, StoreError> {
@@ -135,7 +348,7 @@ fn empty(table: Table) -> Result<DataFrame, StoreError> {
 }
 
 /// Whether the request starts in the window; `None` if the table cannot tell or all do.
-fn within(table: Table, window: &Window) -> Option<Expr> {
+pub(super) fn within(table: Table, window: &Window) -> Option<Expr> {
     if table == Table::Spans {
         return None;
     }

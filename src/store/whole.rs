@@ -95,7 +95,7 @@ fn folder(path: &Path) -> &Path {
 }
 
 /// A new name is on the disk when its folder is.
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(folder)?.sync_all()?;
     }

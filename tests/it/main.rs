@@ -21,6 +21,7 @@ mod duckdb;
 mod durable;
 mod evidence;
 mod files;
+mod folder;
 mod hostile;
 mod ingest;
 mod inputs;

@@ -18,6 +18,8 @@ mod sum;
 mod write;
 
 pub use read::{FileError, Source, is_parquet, read_spans};
+pub(super) use read::{check, guarded};
+pub(super) use write::{Groups, other};
 pub use write::{SpanWriter, write};
 
 /// The format that is written. It rises when a reader of the older one would misread the file.

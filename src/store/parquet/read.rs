@@ -177,6 +177,39 @@ fn read<R: polars_reader::Mapped>(
     Ok(())
 }
 
+/// Checks that a file is one of this table, of a known format, and as it was written, down to the
+/// last byte. Returns how many rows and row groups it has.
+pub(in crate::store) fn check(mut file: File, table: Table) -> Result<(u64, u64), FileError> {
+    let (length, footer) = footer(&mut file)?;
+    file.seek(SeekFrom::Start(0))?;
+    match sum::check(&mut file, length, &footer)? {
+        Checked::Whole => {}
+        Checked::Damaged => {
+            return Err(FileError::Damaged("its checksum does not match".to_owned()));
+        }
+        Checked::None => return Err(FileError::Damaged("its checksum is missing".to_owned())),
+    }
+    let mut reader = ParquetReader::new(file);
+    let metadata = guarded(|| reader.get_metadata().cloned())?;
+    let key = |key: &str| {
+        let pairs = metadata.key_value_metadata.iter().flatten();
+        let mut values = pairs.filter(|pair| pair.key == key);
+        values.find_map(|pair| pair.value.as_deref())
+    };
+    let format = key(FORMAT_KEY).unwrap_or("?");
+    if format.parse::<u32>().map_or(true, |format| format > FORMAT) {
+        return Err(FileError::Newer {
+            format: format.to_owned(),
+            version: key(VERSION_KEY).unwrap_or("?").to_owned(),
+        });
+    }
+    match key(TABLE_KEY) {
+        Some(name) if name == table.as_str() => {}
+        name => return Err(FileError::Table(name.unwrap_or("?").to_owned())),
+    }
+    Ok((metadata.num_rows as u64, metadata.row_groups.len() as u64))
+}
+
 mod polars_reader {
     //! Polars has a name for what it reads from, and does not export it.
     pub(super) trait Mapped: polars::io::mmap::MmapBytesReader {}
@@ -225,7 +258,9 @@ fn columns(names: &[&str]) -> String {
 
 /// Parquet from anywhere must not end the program, and Polars panics on some of what it does not
 /// expect. A checksum was compared before pages are decoded, so this is for footers of others.
-fn guarded<T>(work: impl FnOnce() -> Result<T, PolarsError>) -> Result<T, FileError> {
+pub(in crate::store) fn guarded<T>(
+    work: impl FnOnce() -> Result<T, PolarsError>,
+) -> Result<T, FileError> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(FileError::Damaged(error.to_string())),

@@ -99,7 +99,7 @@ fn frame(builder: Builder) -> PolarsResult<DataFrame> {
 }
 
 /// A file under way, row group by row group.
-struct Groups<W: Write> {
+pub(in crate::store) struct Groups<W: Write> {
     writer: BatchedWriter<Summed<W>>,
     summed: Summed<W>,
     metadata: KeyValueMetadata,
@@ -112,7 +112,8 @@ impl<W: Write> std::fmt::Debug for Groups<W> {
 }
 
 impl<W: Write> Groups<W> {
-    fn begin(table: Table, like: &DataFrame, to: W) -> PolarsResult<Self> {
+    /// Begins a file of a table whose frames are like this one.
+    pub(in crate::store) fn begin(table: Table, like: &DataFrame, to: W) -> PolarsResult<Self> {
         let summed = Summed::new(to);
         let writer = ParquetWriter::new(summed.clone())
             .with_compression(ParquetCompression::Zstd(None))
@@ -132,13 +133,14 @@ impl<W: Write> Groups<W> {
     }
 
     /// The frame becomes one row group; an empty one becomes none.
-    fn add(&mut self, frame: &DataFrame) -> PolarsResult<()> {
+    pub(in crate::store) fn add(&mut self, frame: &DataFrame) -> PolarsResult<()> {
         let mut frame = frame.clone();
         frame.rechunk_mut();
         self.writer.write_batch(&frame)
     }
 
-    fn finish(self) -> io::Result<W> {
+    /// Ends the file and gives the writer back.
+    pub(in crate::store) fn finish(self) -> io::Result<W> {
         self.summed.begin_footer();
         let metadata = match self.metadata {
             KeyValueMetadata::Static(pairs) => Some(pairs),
@@ -154,7 +156,7 @@ impl<W: Write> Groups<W> {
 }
 
 /// The writer's own error, if it is behind what Polars says.
-fn other(error: PolarsError) -> io::Error {
+pub(in crate::store) fn other(error: PolarsError) -> io::Error {
     match error {
         PolarsError::IO { error, .. } => io::Error::new(error.kind(), error),
         error => io::Error::other(error.to_string()),

@@ -200,16 +200,26 @@ impl Builder {
         analysis: &Analysis,
         which: Option<&(dyn Fn(&Request) -> bool + Sync)>,
     ) -> Added {
+        self.add_part(trace, analysis, which, which.is_none())
+    }
+
+    /// The same, and with `rest` the spans that belong to no request at all.
+    pub(in crate::store) fn add_part(
+        &mut self,
+        trace: &Trace,
+        analysis: &Analysis,
+        which: Option<&(dyn Fn(&Request) -> bool + Sync)>,
+        rest: bool,
+    ) -> Added {
         let requests = analysis.requests.iter();
-        let requests: Vec<&Request> = requests
-            .filter(|request| which.is_none_or(|which| which(request)))
-            .collect();
+        let (requests, others): (Vec<&Request>, Vec<&Request>) =
+            requests.partition(|request| which.is_none_or(|which| which(request)));
         let mut added = Vec::with_capacity(self.tables.len());
         for (table, rows) in &mut self.tables {
             let first = rows.len();
             match table {
                 Table::Spans => {
-                    spans::add(rows, trace, &requests, which.is_none(), &mut self.resources);
+                    spans::add(rows, trace, &requests, &others, rest, &mut self.resources);
                 }
                 _ => requests
                     .iter()

@@ -119,11 +119,12 @@ impl Resources {
 }
 
 /// Adds the spans of a trace that belong to these requests, in their order; with `all` those too
-/// that belong to none.
+/// that belong to none of these and `others`.
 pub(super) fn add(
     rows: &mut Rows,
     trace: &Trace,
     requests: &[&Request],
+    others: &[&Request],
     all: bool,
     resources: &mut Resources,
 ) {
@@ -137,9 +138,17 @@ pub(super) fn add(
             }
         }
     }
+    let mut elsewhere = vec![!all; trace.spans.len()];
+    let hops = others.iter().flat_map(|request| &request.hops);
+    for span in hops.flat_map(|hop| &hop.spans) {
+        if let Some(elsewhere) = elsewhere.get_mut(*span as usize) {
+            *elsewhere = true;
+        }
+    }
     let logs = logs_by_row(trace);
-    for (index, (span, place)) in trace.spans.iter().zip(places).enumerate() {
-        if !all && place.is_none() {
+    let spans = trace.spans.iter().zip(places).zip(elsewhere);
+    for (index, ((span, place), elsewhere)) in spans.enumerate() {
+        if elsewhere && place.is_none() {
             continue;
         }
         push(

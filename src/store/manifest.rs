@@ -1,0 +1,267 @@
+//! The list of parts: what is not in it does not exist.
+//!
+//! JSON, so that people and scripts can read it. `checksum` is that of the file with zeros in its
+//! place. It names each part, what it holds and how large it is; ids and filters have files of
+//! their own, so that it stays small.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::count::Outcomes;
+use super::error::OpenError;
+use super::folder::{Folder, partition};
+use super::tables::Table;
+use super::whole::{Existing, Whole};
+
+/// The format of a store that is written. It rises when an older Dwindle would misread it.
+pub(super) const FORMAT: u32 = 1;
+
+const SCHEME: &str = "xxh3:";
+const DIGITS: usize = 16;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    pub(super) format: u32,
+    /// The Dwindle that wrote it.
+    version: String,
+    checksum: String,
+    /// One more with each commit.
+    pub(super) generation: u64,
+    /// The number of the next part; numbers never come again.
+    pub(super) next_part: u64,
+    pub(super) parts: Vec<PartMeta>,
+}
+
+/// What tells a manifest of a later format.
+#[derive(Deserialize)]
+struct Head {
+    format: u32,
+    version: String,
+}
+
+/// What the manifest says of a part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PartMeta {
+    /// The name of its files.
+    pub(super) id: String,
+    /// Where its files are, for readers; `hour` says the same.
+    partition: String,
+    /// Hours since 1970.
+    pub(super) hour: u64,
+    /// The commit that made it.
+    pub(super) generation: u64,
+    /// Its hour was over when it was made of all parts of the hour.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) settled: bool,
+    /// The first start of a span, in nanoseconds since 1970.
+    pub(super) first: u64,
+    /// The last end of a span.
+    pub(super) last: u64,
+    /// The first start of a request; without requests that of a span.
+    pub(super) min_start: u64,
+    /// The last start of a request.
+    pub(super) max_start: u64,
+    pub(super) traces: u64,
+    /// Traces without a request.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) bare_traces: u64,
+    /// Requests by outcome.
+    pub(super) requests: Outcomes,
+    /// A table without rows has no file.
+    pub(super) tables: BTreeMap<String, TableMeta>,
+    /// What later parts superseded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) dead: Option<DeadMeta>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct TableMeta {
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
+}
+
+/// Traces of a part that are superseded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct DeadMeta {
+    /// The file with their ids, in `index`.
+    pub(super) file: String,
+    pub(super) traces: u64,
+    pub(super) requests: Outcomes,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl PartMeta {
+    pub(super) fn new(id: String, hour: u64) -> Self {
+        Self {
+            id,
+            partition: partition(hour),
+            hour,
+            generation: 0,
+            settled: false,
+            first: u64::MAX,
+            last: 0,
+            min_start: u64::MAX,
+            max_start: 0,
+            traces: 0,
+            bare_traces: 0,
+            requests: Outcomes::default(),
+            tables: BTreeMap::new(),
+            dead: None,
+        }
+    }
+
+    pub(super) fn table(&self, table: Table) -> Option<TableMeta> {
+        self.tables.get(table.as_str()).copied()
+    }
+
+    pub(super) fn rows(&self, table: Table) -> u64 {
+        self.table(table).map_or(0, |table| table.rows)
+    }
+
+    /// Bytes of its tables' files.
+    pub(super) fn bytes(&self) -> u64 {
+        self.tables.values().map(|table| table.bytes).sum()
+    }
+
+    /// How many traces of it are superseded.
+    pub(super) fn dead_traces(&self) -> u64 {
+        self.dead.as_ref().map_or(0, |dead| dead.traces)
+    }
+
+    /// Requests that are not superseded.
+    pub(super) fn live_requests(&self) -> Outcomes {
+        let mut live = self.requests;
+        if let Some(dead) = &self.dead {
+            live.subtract(&dead.requests);
+        }
+        live
+    }
+}
+
+impl Manifest {
+    pub(super) fn new() -> Self {
+        Self {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            checksum: placeholder(),
+            generation: 0,
+            next_part: 1,
+            parts: Vec::new(),
+        }
+    }
+
+    /// Reads that of a folder; `None` if it has none.
+    pub(super) fn load(folder: &Folder) -> Result<Option<Self>, OpenError> {
+        let file = folder.manifest();
+        let text = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(OpenError::Io { file, error }),
+        };
+        let damaged = |what: String| OpenError::Manifest {
+            file: file.clone(),
+            what,
+        };
+        if let Ok(head) = serde_json::from_str::<Head>(&text)
+            && head.format > FORMAT
+        {
+            return Err(OpenError::Newer {
+                folder: folder.root().to_owned(),
+                format: head.format,
+                version: head.version,
+            });
+        }
+        let manifest: Self =
+            serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        let zeroed = text.replacen(&manifest.checksum, &placeholder(), 1);
+        if manifest.checksum != sum(&zeroed) {
+            return Err(damaged("its checksum does not match".to_owned()));
+        }
+        Ok(Some(manifest))
+    }
+
+    /// Replaces that of a folder.
+    pub(super) fn save(&self, folder: &Folder) -> io::Result<()> {
+        let manifest = Self {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            checksum: placeholder(),
+            ..self.clone()
+        };
+        let text = serde_json::to_string_pretty(&manifest)?;
+        let text = text.replacen(&placeholder(), &sum(&text), 1);
+        let mut file = Whole::create(&folder.manifest(), Existing::Replace)?;
+        file.write_all(text.as_bytes())?;
+        file.finish()
+    }
+}
+
+fn placeholder() -> String {
+    format!("{SCHEME}{}", "0".repeat(DIGITS))
+}
+
+fn sum(text: &str) -> String {
+    format!("{SCHEME}{:016x}", xxh3_64(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saved() -> (tempfile::TempDir, Folder) {
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder::new(root.path());
+        let mut manifest = Manifest::new();
+        manifest
+            .parts
+            .push(PartMeta::new("000000000001".to_owned(), 497_601));
+        manifest.generation = 12;
+        manifest.save(&folder).unwrap();
+        assert_eq!(
+            Manifest::load(&folder).unwrap().unwrap().parts,
+            manifest.parts
+        );
+        (root, folder)
+    }
+
+    fn changed(from: &str, to: &str) -> OpenError {
+        let (_root, folder) = saved();
+        let text = std::fs::read_to_string(folder.manifest()).unwrap();
+        assert!(text.contains(from));
+        let mut file = Whole::create(&folder.manifest(), Existing::Replace).unwrap();
+        file.write_all(text.replacen(from, to, 1).as_bytes())
+            .unwrap();
+        file.finish().unwrap();
+        Manifest::load(&folder).unwrap_err()
+    }
+
+    #[test]
+    fn a_changed_manifest_is_found() {
+        for (from, to) in [
+            ("\"generation\": 12", "\"generation\": 13"),
+            ("{", "["),
+            ("xxh3:", "xxh3:0"),
+        ] {
+            assert!(
+                matches!(changed(from, to), OpenError::Manifest { .. }),
+                "{from}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_by_name() {
+        let error = changed("\"format\": 1", "\"format\": 2").to_string();
+        assert!(
+            error.contains("format 2") && error.contains("use a newer"),
+            "{error}"
+        );
+    }
+}

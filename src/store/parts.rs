@@ -1,0 +1,419 @@
+//! Parts, and reading them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use polars::prelude::{
+    Expr, IntoLazy, JoinArgs, JoinType, LazyFrame, MaintainOrderJoin, PlRefPath, PolarsResult,
+    ScanArgsParquet, Schema, SchemaRef, col, lit,
+};
+
+use super::count::Outcomes;
+use super::error::StoreError;
+use super::folder::Folder;
+use super::index::{Dead, Filter, frame_of};
+use super::manifest::PartMeta;
+use super::parquet::{self, FileError, guarded};
+use super::tables::{Builder, SpanRows, Table, Wanted};
+use crate::model::{Nanos, Note, Outcome, Span, SpanLog, Trace, TraceId, UnixNanos};
+
+/// Spans of one trace id that lie further apart than this from all that a part holds are not of
+/// the same trace state: nobody looks for them there.
+const REACH: Nanos = Nanos::from_secs(3600);
+
+/// The first start and the last end of some spans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reach {
+    first: UnixNanos,
+    last: UnixNanos,
+}
+
+impl Reach {
+    pub(super) fn new(first: UnixNanos, last: UnixNanos) -> Self {
+        Self {
+            first,
+            last: first.max(last),
+        }
+    }
+
+    pub(super) fn of(trace: &Trace) -> Self {
+        let first = trace.spans.iter().map(|span| span.start).min();
+        let last = trace
+            .spans
+            .iter()
+            .map(|span| span.end.max(span.start))
+            .max();
+        Self::new(first.unwrap_or_default(), last.unwrap_or_default())
+    }
+}
+
+/// A part as of one commit.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) meta: PartMeta,
+    pub(super) dead: Dead,
+    /// Shared with the same part of other commits.
+    pub(super) files: Arc<Files>,
+}
+
+/// The files of a part: none changes ever.
+#[derive(Debug)]
+pub(super) struct Files {
+    folder: Folder,
+    id: String,
+    hour: u64,
+    filter: OnceLock<Filter>,
+    /// Files that were looked at, and what is wrong with them.
+    checked: Mutex<BTreeMap<Table, Option<Fault>>>,
+}
+
+/// What is wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) file: PathBuf,
+    pub(super) what: String,
+    pub(super) missing: bool,
+}
+
+impl From<Fault> for StoreError {
+    fn from(fault: Fault) -> Self {
+        Self::Damaged {
+            file: fault.file,
+            what: fault.what,
+        }
+    }
+}
+
+/// What a part has of a trace.
+#[derive(Debug, Default)]
+pub(super) struct Piece {
+    pub(super) spans: Vec<Span>,
+    pub(super) logs: Vec<SpanLog>,
+    pub(super) revision: u32,
+    /// Spans that were dropped because the trace is too large.
+    pub(super) truncated: usize,
+}
+
+impl Files {
+    /// With `filter` and without a look: just written.
+    pub(super) fn new(folder: &Folder, meta: &PartMeta, filter: Option<Filter>) -> Self {
+        let fresh = filter.is_some();
+        let checked = Table::ALL.into_iter().filter(|_| fresh);
+        Self {
+            folder: folder.clone(),
+            id: meta.id.clone(),
+            hour: meta.hour,
+            filter: filter.map_or_else(OnceLock::new, OnceLock::from),
+            checked: Mutex::new(checked.map(|table| (table, None)).collect()),
+        }
+    }
+
+    pub(super) fn path(&self, table: Table) -> PathBuf {
+        self.folder.table(table, self.hour, &self.id)
+    }
+
+    pub(super) fn hour(&self) -> u64 {
+        self.hour
+    }
+
+    pub(super) fn filter_path(&self) -> PathBuf {
+        self.folder.filter(&self.id)
+    }
+
+    fn checked(&self) -> MutexGuard<'_, BTreeMap<Table, Option<Fault>>> {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn faults(&self) -> Vec<Fault> {
+        self.checked().values().flatten().cloned().collect()
+    }
+
+    /// Forgets what was found, so that files that were put back are read again.
+    pub(super) fn look_again(&self) {
+        self.checked().retain(|_, fault| fault.is_none());
+    }
+}
+
+impl Part {
+    /// Whether spans within this reach may belong to traces of this part.
+    pub(super) fn reaches(&self, reach: Reach) -> bool {
+        let first = UnixNanos(self.meta.first).shifted(-REACH);
+        let last = UnixNanos(self.meta.last).shifted(REACH);
+        first <= reach.last && reach.first <= last
+    }
+
+    /// The file of a table, looked at when it is first used: all of it is summed once, so that
+    /// what was damaged on the disk is never taken for data. `None` if it has no rows.
+    pub(super) fn file(&self, table: Table) -> Result<Option<PathBuf>, StoreError> {
+        let Some(meta) = self.meta.table(table) else {
+            return Ok(None);
+        };
+        let path = self.files.path(table);
+        let mut checked = self.files.checked();
+        match checked.get(&table) {
+            Some(None) => return Ok(Some(path)),
+            Some(Some(fault)) => return Err(fault.clone().into()),
+            None => {}
+        }
+        let fault = |what: String, missing| Fault {
+            file: path.clone(),
+            what,
+            missing,
+        };
+        let look = || {
+            let file = File::open(&path)?;
+            if file.metadata()?.len() != meta.bytes {
+                return Err(FileError::CutOff);
+            }
+            parquet::check(file, table)
+        };
+        let found = match look() {
+            Ok((rows, _)) if rows == meta.rows => None,
+            Ok((rows, _)) => Some(fault(
+                format!("has {rows} rows instead of {}", meta.rows),
+                false,
+            )),
+            Err(FileError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                Some(fault("is missing".to_owned(), true))
+            }
+            // Too many open files, say: it may go by.
+            Err(FileError::Io(error)) => return Err(StoreError::io(path)(error)),
+            Err(error) => Some(fault(error.to_string(), false)),
+        };
+        checked.insert(table, found.clone());
+        match found {
+            None => Ok(Some(path)),
+            Some(fault) => {
+                tracing::error!(
+                    file = %fault.file.display(), "{}; its rows are left out", fault.what
+                );
+                Err(fault.into())
+            }
+        }
+    }
+
+    /// Whether one of its files is known to be damaged.
+    pub(super) fn is_faulty(&self) -> bool {
+        self.files.checked().values().any(Option::is_some)
+    }
+
+    /// The filter over its ids; made again from the part if it cannot be read. `None` if the part
+    /// cannot be read either.
+    pub(super) fn filter(&self) -> Option<&Filter> {
+        if let Some(filter) = self.files.filter.get() {
+            return Some(filter);
+        }
+        let path = self.files.filter_path();
+        let filter = match Filter::load(&path) {
+            Ok(filter) => filter,
+            Err(why) => {
+                tracing::warn!(file = %path.display(), "{why}; made again from its part");
+                Filter::of(&self.ids().ok()?, Vec::new())
+            }
+        };
+        Some(self.files.filter.get_or_init(|| filter))
+    }
+
+    /// Whether it may have a live state of a trace; `hash` is that of the id.
+    pub(super) fn may_have(&self, id: TraceId, hash: u64) -> bool {
+        self.filter().is_some_and(|filter| filter.may_have(hash)) && !self.dead.has(id)
+    }
+
+    /// Its trace ids in order, the superseded ones included.
+    pub(super) fn ids(&self) -> Result<Vec<TraceId>, StoreError> {
+        let mut ids = Vec::new();
+        for table in [Table::Requests, Table::Spans] {
+            if table == Table::Spans && self.meta.bare_traces == 0 {
+                continue;
+            }
+            let Some(rows) = self.scan(table)? else {
+                continue;
+            };
+            let frame = collect(rows.select([col("trace_id")]))?;
+            let texts = frame.column("trace_id")?.str()?.iter().flatten();
+            let mut last = "";
+            for text in texts {
+                if text != last {
+                    ids.extend(text.parse::<TraceId>().ok());
+                    last = text;
+                }
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(ids)
+    }
+
+    /// The rows of a table, the superseded ones included; `None` if there are none.
+    pub(super) fn scan(&self, table: Table) -> Result<Option<LazyFrame>, StoreError> {
+        let Some(path) = self.file(table)? else {
+            return Ok(None);
+        };
+        Ok(Some(scan(table, vec![path])?))
+    }
+
+    /// Which of these traces it has, dead or alive, with their requests.
+    pub(super) fn outcomes_of(
+        &self,
+        ids: &[TraceId],
+    ) -> Result<BTreeMap<TraceId, Outcomes>, StoreError> {
+        let mut found: BTreeMap<TraceId, Outcomes> = BTreeMap::new();
+        if let Some(rows) = self.scan(Table::Requests)? {
+            let rows = only(rows, ids)?.select([col("trace_id"), col("outcome")]);
+            let frame = collect(rows)?;
+            let outcomes = frame.column("outcome")?.str()?.iter();
+            for (id, outcome) in frame.column("trace_id")?.str()?.iter().zip(outcomes) {
+                let Some(id) = id.and_then(|id| id.parse().ok()) else {
+                    continue;
+                };
+                let of = found.entry(id).or_default();
+                let mut known = Outcome::ALL.into_iter();
+                if let Some(known) = known.find(|known| Some(known.as_str()) == outcome) {
+                    of.add(known, 1);
+                }
+            }
+        }
+        if self.meta.bare_traces > 0
+            && let Some(rows) = self.scan(Table::Spans)?
+        {
+            let frame = collect(only(rows, ids)?.select([col("trace_id")]))?;
+            for id in frame.column("trace_id")?.str()?.iter().flatten() {
+                if let Ok(id) = id.parse() {
+                    found.entry(id).or_default();
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// What it has of a trace; `None` if nothing.
+    pub(super) fn piece(&self, id: TraceId) -> Result<Option<Piece>, StoreError> {
+        let mut piece = Piece::default();
+        let mut found = false;
+        if let Some(rows) = self.scan(Table::Requests)? {
+            let columns = [col("trace_id"), col("revision"), col("notes")];
+            let frame = collect(rows.select(columns).filter(is(id)))?;
+            found |= frame.height() > 0;
+            let revisions = frame.column("revision")?.i64()?.iter().flatten();
+            piece.revision = revisions.max().unwrap_or(0) as u32;
+            let notes = frame.column("notes")?.str()?.iter().flatten();
+            piece.truncated = notes.map(truncated).max().unwrap_or(0);
+        }
+        if (found || self.meta.bare_traces > 0)
+            && let Some(rows) = self.scan(Table::Spans)?
+        {
+            let frame = collect(rows.filter(is(id)))?;
+            let damaged = |error: &dyn std::fmt::Display| StoreError::Damaged {
+                file: self.files.path(Table::Spans),
+                what: error.to_string(),
+            };
+            let read = SpanRows::default().read(&frame);
+            let (spans, logs) = read.map_err(|error| damaged(&error))?;
+            found |= !spans.is_empty();
+            (piece.spans, piece.logs) = (spans, logs);
+        }
+        Ok(found.then_some(piece))
+    }
+}
+
+/// Rows of several files of one table.
+pub(super) fn scan(table: Table, paths: Vec<PathBuf>) -> Result<LazyFrame, StoreError> {
+    let paths: Result<Vec<PlRefPath>, _> =
+        paths.into_iter().map(PlRefPath::try_from_pathbuf).collect();
+    let args = ScanArgsParquet {
+        schema: Some(schema(table)?),
+        hive_options: polars::io::HiveOptions::new_disabled(),
+        glob: false,
+        // Columns that came later are null in older parts.
+        allow_missing_columns: true,
+        ..ScanArgsParquet::default()
+    };
+    Ok(LazyFrame::scan_parquet_files(
+        paths?.into_iter().collect(),
+        args,
+    )?)
+}
+
+/// The rows of these traces.
+fn only(rows: LazyFrame, ids: &[TraceId]) -> Result<LazyFrame, StoreError> {
+    if let [id] = ids {
+        return Ok(rows.filter(is(*id)));
+    }
+    let (Some(least), Some(greatest)) = (ids.iter().min(), ids.iter().max()) else {
+        return Ok(rows.filter(lit(false)));
+    };
+    let column = || col("trace_id");
+    let between = column()
+        .gt_eq(lit(least.to_string()))
+        .and(column().lt_eq(lit(greatest.to_string())));
+    let ids = frame_of(ids.iter().copied())?.lazy();
+    let args = JoinArgs::new(JoinType::Semi);
+    Ok(rows.filter(between).join(ids, [column()], [column()], args))
+}
+
+/// The rows without those of these traces.
+pub(super) fn without(
+    rows: LazyFrame,
+    ids: impl Iterator<Item = TraceId>,
+) -> Result<LazyFrame, StoreError> {
+    let ids = frame_of(ids)?.lazy();
+    let args = JoinArgs {
+        // Readers rely on the order of a request's rows.
+        maintain_order: MaintainOrderJoin::Left,
+        ..JoinArgs::new(JoinType::Anti)
+    };
+    Ok(rows.join(ids, [col("trace_id")], [col("trace_id")], args))
+}
+
+pub(super) fn is(id: TraceId) -> Expr {
+    col("trace_id").eq(lit(id.to_string()))
+}
+
+/// Collects; Polars panics on some of what it does not expect.
+pub(super) fn collect(rows: LazyFrame) -> Result<polars::prelude::DataFrame, StoreError> {
+    guarded(|| rows.collect()).map_err(|error| StoreError::Engine(error.to_string()))
+}
+
+/// The columns of a table.
+pub(super) fn schema(table: Table) -> PolarsResult<SchemaRef> {
+    static SCHEMAS: OnceLock<BTreeMap<Table, SchemaRef>> = OnceLock::new();
+    if let Some(schemas) = SCHEMAS.get() {
+        return Ok(schemas.get(&table).map(Arc::clone).unwrap_or_default());
+    }
+    let frames = Builder::new(&Wanted::tables(Table::ALL)).finish()?;
+    let all = frames
+        .into_iter()
+        .map(|(table, frame)| (table, Arc::new(Schema::clone(frame.schema()))));
+    let all = SCHEMAS.get_or_init(|| all.collect());
+    Ok(all.get(&table).map(Arc::clone).unwrap_or_default())
+}
+
+/// How many spans the notes of a request say were dropped.
+fn truncated(notes: &str) -> usize {
+    let notes: Vec<String> = serde_json::from_str(notes).unwrap_or_default();
+    let counts = notes.iter().filter_map(|note| {
+        let count = note.split(' ').next()?.parse().ok()?;
+        (Note::Truncated(count).to_string() == *note).then_some(count)
+    });
+    counts.max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_of_dropped_spans_is_read_back_from_the_notes() {
+        let notes = [
+            Note::Duplicate(9),
+            Note::Truncated(12),
+            Note::Other("7 spans".into()),
+        ];
+        let json = serde_json::to_string(&notes).unwrap();
+        assert_eq!(truncated(&json), 12);
+        assert_eq!(truncated(&serde_json::to_string(&notes[..1]).unwrap()), 0);
+    }
+}

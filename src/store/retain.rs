@@ -1,0 +1,84 @@
+//! Old hours go, whole.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+
+use super::durable::{Change, Durable};
+use super::error::StoreError;
+use super::folder::bounds;
+use super::manifest::PartMeta;
+use super::options::Retention;
+use super::tables::Table;
+use crate::model::{Nanos, UnixNanos};
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pruned {
+    /// Hours.
+    pub hours: u64,
+    /// Their parts.
+    pub parts: u64,
+    /// Traces that were not superseded.
+    pub traces: u64,
+    /// Their requests.
+    pub requests: u64,
+    /// Spans, the superseded ones included.
+    pub spans: u64,
+    /// Bytes of the tables.
+    pub bytes: u64,
+    /// Bytes that are left over the limit, because the newest hour alone is larger.
+    pub over: u64,
+}
+
+/// Removes what is older or more than may be kept.
+pub(super) fn prune(
+    durable: &Durable,
+    now: UnixNanos,
+    retention: &Retention,
+) -> Result<Pruned, StoreError> {
+    let maintenance = durable.maintenance.lock();
+    let _maintenance = maintenance.unwrap_or_else(PoisonError::into_inner);
+    let mut manifest = durable.manifest();
+    let mut hours: BTreeMap<u64, Vec<&PartMeta>> = BTreeMap::new();
+    for part in &manifest.parts {
+        hours.entry(part.hour).or_default().push(part);
+    }
+    let newest = hours.keys().next_back().copied();
+    let mut left: u64 = manifest.parts.iter().map(PartMeta::bytes).sum();
+    let mut pruned = Pruned::default();
+    let mut change = Change::default();
+    for (hour, parts) in hours {
+        let bytes: u64 = parts.iter().map(|part| part.bytes()).sum();
+        let too_many = retention.max_bytes.is_some_and(|most| left > most);
+        let too_old = is_older(hour, now, retention);
+        if !(too_old || too_many && newest != Some(hour)) {
+            continue;
+        }
+        left -= bytes;
+        pruned.hours += 1;
+        pruned.bytes += bytes;
+        for part in parts {
+            pruned.parts += 1;
+            pruned.traces += part.traces - part.dead_traces();
+            pruned.requests += part.live_requests().total();
+            pruned.spans += part.rows(Table::Spans);
+            change.remove.insert(part.id.clone());
+        }
+    }
+    pruned.over = retention
+        .max_bytes
+        .map_or(0, |most| left.saturating_sub(most));
+    if pruned.parts > 0 {
+        durable.commit(&mut manifest, change, || ())?;
+    } else {
+        durable.tidy();
+    }
+    Ok(pruned)
+}
+
+fn is_older(hour: u64, now: UnixNanos, retention: &Retention) -> bool {
+    retention.max_age.is_some_and(|age| {
+        let age = Nanos(i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
+        now.since(bounds(hour).1) > age
+    })
+}

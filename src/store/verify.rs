@@ -1,0 +1,245 @@
+//! Looks at every byte that the manifest names.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::Duration;
+
+use polars::prelude::col;
+
+use super::count::Outcomes;
+use super::durable::Durable;
+use super::error::StoreError;
+use super::index::{Dead, Filter, hash};
+use super::parquet;
+use super::parts::{Part, collect, scan};
+use super::tables::Table;
+use crate::model::{Outcome, SpanId, TraceId};
+
+/// What a look at everything found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verified {
+    /// Parts in the manifest.
+    pub parts: u64,
+    /// Files that were looked at.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Rows of all tables, the superseded ones included.
+    pub rows: u64,
+    /// What is wrong, file by file.
+    pub faults: Vec<String>,
+    /// Files in the folders of the store that the manifest does not name.
+    pub strays: Vec<String>,
+}
+
+impl Verified {
+    /// True if nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.faults.is_empty() && self.strays.is_empty()
+    }
+}
+
+/// Requests by hour: each must be live in one part alone.
+type Seen = BTreeMap<u64, HashSet<(TraceId, SpanId)>>;
+
+pub(super) fn verify(durable: &Durable) -> Result<Verified, StoreError> {
+    let mut found = Verified::default();
+    let state = durable.state();
+    let mut seen = Seen::new();
+    for part in &state.parts {
+        // Parts come by hour.
+        seen.retain(|hour, _| *hour == part.meta.hour);
+        found.parts += 1;
+        found.part(durable, part, seen.entry(part.meta.hour).or_default())?;
+    }
+    let (named, waiting) = (durable.named(), durable.waiting());
+    let files = durable.folder.files();
+    for path in files.map_err(StoreError::io(durable.folder.root()))? {
+        // Another process may be about to name it, or has just ceased to.
+        let recent = durable.is_read_only() && is_recent(&path, durable.options.grace * 2);
+        if !named.contains(&path) && !waiting.contains(&path) && !recent {
+            found.strays.push(format!(
+                "{}: the manifest does not name it; it is no part of the store",
+                path.display()
+            ));
+        }
+    }
+    Ok(found)
+}
+
+impl Verified {
+    fn fault(&mut self, path: &Path, what: impl std::fmt::Display) {
+        self.faults.push(format!("{}: {what}", path.display()));
+    }
+
+    fn part(
+        &mut self,
+        durable: &Durable,
+        part: &Part,
+        seen: &mut HashSet<(TraceId, SpanId)>,
+    ) -> Result<(), StoreError> {
+        part.files.look_again();
+        let mut ids: Vec<TraceId> = Vec::new();
+        let mut sound = true;
+        for table in Table::ALL {
+            let Some(meta) = part.meta.table(table) else {
+                continue;
+            };
+            let path = part.files.path(table);
+            self.files += 1;
+            self.bytes += meta.bytes;
+            self.rows += meta.rows;
+            let checked = File::open(&path)
+                .map_err(parquet::FileError::from)
+                .and_then(|file| parquet::check(file, table));
+            let rows = match checked {
+                Ok((rows, _)) => rows,
+                Err(error) => {
+                    sound = false;
+                    self.fault(&path, error);
+                    continue;
+                }
+            };
+            if rows != meta.rows {
+                sound = false;
+                self.fault(
+                    &path,
+                    format_args!("has {rows} rows instead of {}", meta.rows),
+                );
+                continue;
+            }
+            let of_table = self.ids(table, &path)?;
+            if !of_table.is_sorted() {
+                self.fault(&path, "its rows are not in the order of trace ids");
+            }
+            if matches!(table, Table::Requests | Table::Spans) {
+                ids.extend(of_table);
+            }
+        }
+        if !sound {
+            return Ok(());
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        let manifest = durable.folder.manifest();
+        if ids.len() as u64 != part.meta.traces {
+            let id = &part.meta.id;
+            let told = part.meta.traces;
+            self.fault(
+                &manifest,
+                format_args!("part {id} has {} traces instead of {told}", ids.len()),
+            );
+        }
+        self.index(durable, part, &ids);
+        if part.meta.table(Table::Requests).is_some() {
+            self.requests(&manifest, part, seen)?;
+        }
+        Ok(())
+    }
+
+    fn ids(&mut self, table: Table, path: &Path) -> Result<Vec<TraceId>, StoreError> {
+        let frame = collect(scan(table, vec![path.to_owned()])?.select([col("trace_id")]))?;
+        let mut ids = Vec::new();
+        let mut last = "";
+        for text in frame.column("trace_id")?.str()?.iter() {
+            let text = text.unwrap_or_default();
+            if text == last {
+                continue;
+            }
+            last = text;
+            match text.parse() {
+                Ok(id) => ids.push(id),
+                Err(error) => self.fault(path, format_args!("`{text}` is no trace id: {error}")),
+            }
+        }
+        Ok(ids)
+    }
+
+    fn index(&mut self, durable: &Durable, part: &Part, ids: &[TraceId]) {
+        let path = part.files.filter_path();
+        self.files += 1;
+        self.bytes += fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        match Filter::load(&path) {
+            Ok(filter) => {
+                if !ids.iter().all(|id| filter.may_have(hash(*id))) {
+                    self.fault(&path, "it does not know all ids of its part");
+                }
+            }
+            Err(why) => self.fault(
+                &path,
+                format_args!("{why}; nothing is lost: it is made again from its part"),
+            ),
+        }
+        let Some(meta) = &part.meta.dead else {
+            return;
+        };
+        let path = durable.folder.dead(&meta.file);
+        self.files += 1;
+        self.bytes += fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        match Dead::load(&path) {
+            Ok(dead) => {
+                let known = |id: &TraceId| ids.binary_search(id).is_ok();
+                if dead.ids().len() as u64 != meta.traces || !dead.ids().iter().all(known) {
+                    self.fault(&path, "it is not the list of this part");
+                }
+            }
+            Err(why) => self.fault(&path, why),
+        }
+    }
+
+    fn requests(
+        &mut self,
+        manifest: &Path,
+        part: &Part,
+        seen: &mut HashSet<(TraceId, SpanId)>,
+    ) -> Result<(), StoreError> {
+        let path = part.files.path(Table::Requests);
+        let columns = [col("trace_id"), col("request"), col("outcome")];
+        let frame = collect(scan(Table::Requests, vec![path.clone()])?.select(columns))?;
+        let texts = |name: &str| Ok::<_, StoreError>(frame.column(name)?.str()?.iter());
+        let ids = texts("trace_id")?.zip(texts("request")?);
+        let (mut all, mut live) = (Outcomes::default(), Outcomes::default());
+        for ((id, request), outcome) in ids.zip(texts("outcome")?) {
+            let mut outcomes = Outcome::ALL.into_iter();
+            let outcome = outcomes.find(|known| Some(known.as_str()) == outcome);
+            let id = id.and_then(|id| id.parse::<TraceId>().ok());
+            let request = request.and_then(|id| id.parse::<SpanId>().ok());
+            let (Some(id), Some(request), Some(outcome)) = (id, request, outcome) else {
+                self.fault(&path, "a row is no request");
+                continue;
+            };
+            all.add(outcome, 1);
+            if part.dead.has(id) {
+                continue;
+            }
+            live.add(outcome, 1);
+            if !seen.insert((id, request)) {
+                self.fault(
+                    &path,
+                    format_args!("request {request} of trace {id} is there twice"),
+                );
+            }
+        }
+        if all != part.meta.requests || live != part.meta.live_requests() {
+            let id = &part.meta.id;
+            self.fault(
+                manifest,
+                format_args!("the requests of part {id} are counted wrongly"),
+            );
+        }
+        Ok(())
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "file times are compared with the clock that made them"
+)]
+fn is_recent(path: &Path, within: Duration) -> bool {
+    let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|at| {
+        let age = std::time::SystemTime::now().duration_since(at);
+        age.map_or(true, |age| age < within)
+    })
+}

@@ -1,0 +1,198 @@
+//! A process that ends between any two steps of a commit.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dwindle::store::tables::Table;
+use dwindle::store::{Fate, Options, Probe, Step, Store, StoreError, Stored};
+
+use super::{chain, expected, files, height, open, options, requests, stored};
+
+/// Decides the fate of step number `at`, and tells how many steps there were.
+fn probed(folder: &Path, at: usize, fate: fn() -> Fate) -> (Store, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let steps = Arc::clone(&count);
+    let probe = Probe::new(move |_| {
+        if steps.fetch_add(1, Ordering::SeqCst) == at {
+            fate()
+        } else {
+            Fate::Go
+        }
+    });
+    let options = Options { probe, ..options() };
+    (Store::open(folder, options).unwrap(), count)
+}
+
+fn full() -> Fate {
+    Fate::Fail(std::io::ErrorKind::StorageFull.into())
+}
+
+fn first(n: u64) -> Stored {
+    stored(chain(n, 0, 3), 1)
+}
+
+fn second(n: u64) -> Stored {
+    stored(chain(n, 0, 4), 2)
+}
+
+/// Ten traces in a part.
+fn prepared() -> (tempfile::TempDir, Vec<Stored>) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let all: Vec<Stored> = (0..10).map(first).collect();
+    for stored in &all {
+        store.put(stored.clone());
+    }
+    store.flush().unwrap();
+    (folder, all)
+}
+
+fn nothing_is_left_over(folder: &Path) {
+    let store = open(folder);
+    let verified = store.verify().unwrap();
+    assert!(verified.is_clean(), "{verified:?}");
+    drop(store);
+    assert!(files(folder, "part").is_empty());
+}
+
+#[test]
+fn a_flush_that_ends_at_any_step_is_made_or_not_made() {
+    for at in 0.. {
+        let (folder, all) = prepared();
+        let (store, steps) = probed(folder.path(), at, || Fate::Die);
+        // Revises three traces and adds two.
+        let new: Vec<Stored> = (7..12).map(second).collect();
+        for stored in &new {
+            store.put(stored.clone());
+        }
+        let result = store.flush();
+        let done = steps.load(Ordering::SeqCst) <= at;
+        assert_eq!(result.is_ok(), done, "step {at}");
+        drop(store);
+        let after: Vec<Stored> = all[..7].iter().chain(&new).cloned().collect();
+        let store = open(folder.path());
+        let found = requests(&store.snapshot());
+        assert!(
+            found == expected(&all) || found == expected(&after),
+            "step {at}: {found:?}"
+        );
+        // The log brings them again.
+        for stored in &new {
+            store.put(stored.clone());
+        }
+        assert_eq!(requests(&store.snapshot()), expected(&after), "step {at}");
+        store.flush().unwrap();
+        assert_eq!(requests(&store.snapshot()), expected(&after), "step {at}");
+        drop(store);
+        nothing_is_left_over(folder.path());
+        if done {
+            assert!(at > 8, "{at} steps");
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_merge_that_ends_at_any_step_changes_nothing_that_is_seen() {
+    for at in 0.. {
+        let (folder, all) = prepared();
+        let new: Vec<Stored> = (7..12).map(second).collect();
+        let store = open(folder.path());
+        for stored in &new {
+            store.put(stored.clone());
+        }
+        store.flush().unwrap();
+        drop(store);
+        let after: Vec<Stored> = all[..7].iter().chain(&new).cloned().collect();
+        let (store, steps) = probed(folder.path(), at, || Fate::Die);
+        let result = store.compact(None);
+        assert_eq!(requests(&store.snapshot()), expected(&after), "step {at}");
+        let done = steps.load(Ordering::SeqCst) <= at;
+        drop(store);
+        let store = open(folder.path());
+        assert_eq!(requests(&store.snapshot()), expected(&after), "step {at}");
+        for n in [0, 8, 11] {
+            let spans = if n < 7 { 3 } else { 4 };
+            let found = store.get(second(n).trace.id).unwrap().unwrap();
+            assert_eq!(found.trace.spans.len(), spans);
+        }
+        drop(store);
+        nothing_is_left_over(folder.path());
+        if done {
+            result.unwrap();
+            assert!(at > 15, "{at} steps");
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_at_any_step_loses_nothing_and_leaves_nothing() {
+    for at in 0.. {
+        let (folder, all) = prepared();
+        let (store, steps) = probed(folder.path(), at, full);
+        let new: Vec<Stored> = (7..12).map(second).collect();
+        for stored in &new {
+            store.put(stored.clone());
+        }
+        let after: Vec<Stored> = all[..7].iter().chain(&new).cloned().collect();
+        let before = files(folder.path(), "parquet");
+        let result = store.flush();
+        if let Err(error) = &result {
+            assert!(matches!(error, StoreError::Io { .. }), "{error}");
+            assert!(error.to_string().contains("--retain-bytes"), "{error}");
+            assert_eq!(files(folder.path(), "parquet"), before, "step {at}");
+            assert_eq!(store.oldest_fresh(), Some(7));
+        }
+        let done = steps.load(Ordering::SeqCst) <= at;
+        assert_eq!(requests(&store.snapshot()), expected(&after), "step {at}");
+        // There is room again.
+        store.flush().unwrap();
+        assert_eq!(requests(&store.snapshot()), expected(&after), "step {at}");
+        assert_eq!(height(&store.snapshot(), Table::Spans), 7 * 3 + 5 * 4);
+        drop(store);
+        nothing_is_left_over(folder.path());
+        if done {
+            return;
+        }
+    }
+}
+
+/// What comes while parts are merged is not lost with them.
+#[test]
+fn a_flush_in_the_middle_of_a_merge_counts() {
+    let (folder, all) = prepared();
+    let store = open(folder.path());
+    for n in 20..30 {
+        store.put(first(n));
+    }
+    store.flush().unwrap();
+    drop(store);
+    let new = second(4);
+    let slot: Arc<std::sync::OnceLock<std::sync::Weak<Store>>> = Arc::default();
+    let once = Arc::new(AtomicUsize::new(0));
+    let probe = {
+        let (slot, new) = (Arc::clone(&slot), new.clone());
+        Probe::new(move |step| {
+            let merging = step == Step::Table(Table::Spans);
+            if merging && once.fetch_add(1, Ordering::SeqCst) == 0 {
+                let store = slot.get().and_then(std::sync::Weak::upgrade).unwrap();
+                store.put(new.clone());
+                store.flush().unwrap();
+            }
+            Fate::Go
+        })
+    };
+    let store = Arc::new(Store::open(folder.path(), Options { probe, ..options() }).unwrap());
+    slot.set(Arc::downgrade(&store)).unwrap();
+    // The first merge leaves a list of one trace, the second takes it away.
+    let done = store.compact(None).unwrap();
+    assert_eq!(done.dropped, 1);
+    let mut after: Vec<Stored> = all.into_iter().chain((20..30).map(first)).collect();
+    after[4] = new;
+    assert_eq!(requests(&store.snapshot()), expected(&after));
+    assert_eq!(height(&store.snapshot(), Table::Spans), 19 * 3 + 4);
+    drop(store);
+    nothing_is_left_over(folder.path());
+}
