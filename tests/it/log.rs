@@ -315,7 +315,7 @@ fn a_full_log_takes_nothing_until_it_is_cut() {
     let folder = tempfile::tempdir().unwrap();
     let log = open(folder.path(), |o| o.max_bytes = 6_000).unwrap();
     let mut n = 1;
-    while log.append(n).is_ok() {
+    while n < 1_000 && log.append(n).is_ok() {
         n += 1;
     }
     assert_eq!(log.append(n), Err(NotTaken::Full));
