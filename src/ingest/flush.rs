@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::batch::Pending;
 use super::log::Log;
 use super::shared::Shared;
+use super::upkeep;
 use crate::model::Nanos;
 use crate::telemetry::clock;
 
@@ -74,6 +75,13 @@ impl Flush {
     pub(super) fn kick(&self) {
         self.lock().kicked = true;
         self.changed.notify_all();
+    }
+
+    /// Waits so long, or until the end comes.
+    pub(super) fn nap(&self, time: Duration) {
+        let state = self.lock();
+        let open = |state: &mut State| !state.closing && !state.stopped;
+        drop(self.changed.wait_timeout_while(state, time, open));
     }
 
     pub(super) fn stop(&self) {
@@ -208,6 +216,7 @@ impl Flusher<'_> {
                 drop(assembly);
                 shared.changed.notify_all();
                 self.cut();
+                upkeep::show(shared);
                 true
             }
             Err(error) => {

@@ -10,7 +10,7 @@
 //! 4. when its trace is quiet, a few threads put it together with what is known of it, without
 //!    exact copies, analyse it and put it into the store;
 //! 5. a thread flushes the store's fresh rows into parts and then cuts the log below everything
-//!    that is in no part yet.
+//!    that is in no part yet; another merges parts and removes what is too old.
 //!
 //! There is no queue besides the log's and the assembly: while something is behind, batches stay
 //! in these, and their ceilings push back. Without a log (`--memory-only`) steps 2 and 5 fall away
@@ -28,6 +28,7 @@ pub mod log;
 mod merge;
 mod replay;
 mod shared;
+mod upkeep;
 mod verdict;
 mod worker;
 
@@ -157,6 +158,8 @@ impl Ingest {
             let flushed = Arc::clone(&opened);
             let work = move || flush::run(&flushing, &flushed, &durable.pace);
             spawn("flush".into(), Box::new(work))?;
+            let kept = Arc::clone(&shared);
+            spawn("upkeep".into(), Box::new(move || upkeep::run(&kept)))?;
             log = Some(opened);
         }
         for n in 0..threads {

@@ -102,8 +102,10 @@ pub struct Telemetry {
     pub flush_seconds: Histogram,
     /// Flushes that failed; their rows stay fresh.
     pub flush_failures: Counter,
-    /// Parts, by table.
-    pub parts: Family<Table, Gauge>,
+    /// Parts: files of one flush or merge, up to one a table.
+    pub parts: Gauge,
+    /// Rows of the parts by table, superseded ones included.
+    pub part_rows: Family<Table, Gauge>,
     /// Size of the parts on disk, by table.
     pub part_bytes: Family<Table, Gauge>,
     /// Runs of the upkeep of parts by kind (`compaction`, `retention`) and result.
@@ -218,7 +220,8 @@ impl Telemetry {
             log_lag_seconds: Gauge::default(),
             flush_seconds: Histogram::new(WORK_SECONDS),
             flush_failures: Counter::default(),
-            parts: Family::default(),
+            parts: Gauge::default(),
+            part_rows: Family::default(),
             part_bytes: Family::default(),
             upkeep: Family::default(),
             queries: Family::new_with_constructor(|| Histogram::new(WORK_SECONDS)),

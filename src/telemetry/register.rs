@@ -204,9 +204,18 @@ fn store(t: &Telemetry, r: &mut Registry) {
         "Flushes that failed and were tried again",
         t.flush_failures.clone(),
     );
-    r.register("parts", "Parts, by table", t.parts.clone());
-    r.register_with_unit(
+    r.register(
         "parts",
+        "Parts, each with a file for every table that has rows",
+        t.parts.clone(),
+    );
+    r.register(
+        "part_rows",
+        "Rows of the parts, by table, superseded ones included",
+        t.part_rows.clone(),
+    );
+    r.register_with_unit(
+        "part",
         "Size of the parts on disk, by table",
         Unit::Bytes,
         t.part_bytes.clone(),

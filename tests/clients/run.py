@@ -102,7 +102,7 @@ class Server:
         def attempt():
             if self.process.poll() is not None:
                 raise RuntimeError(f"the server ended with {self.process.returncode}: {self.said()}")
-            return get(f"{self.web}/api/v1/requests")
+            return get(f"{self.web}/readyz")
 
         wait_for("the server answers", 30, attempt)
         return self

@@ -31,6 +31,7 @@ mod lists;
 mod log;
 mod otlp;
 mod over_store;
+mod parts;
 mod query;
 mod readme;
 mod receive;

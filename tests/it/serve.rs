@@ -9,6 +9,7 @@ use dwindle::otlp::{traces_to_json, traces_to_proto};
 use dwindle::settings::{DEFINITIONS, Written};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
 use prost::Message as _;
+use tempfile::TempDir;
 use tonic::codec::CompressionEncoding;
 
 use crate::spans::{span, trace_id};
@@ -21,11 +22,15 @@ struct Server {
     grpc: String,
     http: SocketAddr,
     web: SocketAddr,
+    /// Where it keeps what came, unless the options name another folder.
+    _data: TempDir,
 }
 
 impl Server {
     fn start(options: &[&str]) -> Self {
+        let data = tempfile::tempdir().unwrap();
         let mut command = support::dwindle();
+        command.env("DWINDLE_DATA", data.path());
         command.args(["serve", "--grpc-addr", "127.0.0.1:0"]);
         command.args(["--http-addr", "127.0.0.1:0"]);
         command.env("DWINDLE_WEB_ADDR", "127.0.0.1:0");
@@ -48,7 +53,24 @@ impl Server {
             grpc: format!("http://{grpc}"),
             http: http.trim_end_matches("/v1/traces").parse().unwrap(),
             web: web.trim_end_matches('/').parse().unwrap(),
+            _data: data,
         }
+    }
+
+    /// Waits until it takes spans.
+    fn ready(self) -> Self {
+        eventually("a server that is ready", || {
+            (self.get("/readyz").0 == 200).then_some(())
+        });
+        self
+    }
+
+    /// A counter or gauge of `/metrics`.
+    fn metric(&self, name: &str) -> u64 {
+        let (_, text) = self.get("/metrics");
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let value = line.unwrap_or_else(|| panic!("{name}: {text}"));
+        value.trim().parse().unwrap()
     }
 
     fn get(&self, path: &str) -> (u16, String) {
@@ -131,7 +153,7 @@ fn eventually<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
 
 #[test]
 fn what_is_sent_over_grpc_and_http_is_read_back_from_the_api() {
-    let server = Server::start(&["--no-samples"]);
+    let server = Server::start(&["--no-samples"]).ready();
     assert_eq!(server.requests().len(), 0);
     let chain = |trace| vec![span(trace, 1, None), span(trace, 2, Some(1))];
 
@@ -175,8 +197,44 @@ fn what_is_sent_over_grpc_and_http_is_read_back_from_the_api() {
 }
 
 #[test]
+fn a_server_that_was_killed_has_what_it_acknowledged_and_one_that_was_stopped_replays_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let server = Server::start(&["--data", data, "--quiet", "60s"]).ready();
+    let chain = |trace| [span(trace, 1, None), span(trace, 2, Some(1))];
+    for trace in 1..=3 {
+        let json = traces_to_json(&chain(trace));
+        assert_eq!(server.export("application/json", json.as_bytes()).0, 200);
+    }
+    assert_eq!(server.metric("dwindle_spans_open "), 6);
+    let (code, _) = server.stop("-KILL");
+    assert_eq!(code, None);
+
+    let server = Server::start(&["--data", data]).ready();
+    for trace in 1..=3 {
+        let requests = server.trace(&trace_id(trace).to_string());
+        assert_eq!(requests[0]["spans"], 2);
+        assert_eq!(requests[0]["revision"], 1);
+    }
+    assert_eq!(server.metric("dwindle_spans_replayed_total "), 6);
+    assert_eq!(server.metric("dwindle_spans_received_total "), 6);
+    assert_eq!(server.metric("dwindle_spans_stored_total "), 6);
+    let (code, said) = server.stop("-TERM");
+    assert_eq!(code, Some(0), "{said}");
+
+    let server = Server::start(&["--data", data]).ready();
+    assert_eq!(server.metric("dwindle_spans_replayed_total "), 0);
+    let json = traces_to_json(&chain(2));
+    assert_eq!(server.export("application/json", json.as_bytes()).0, 200);
+    eventually("the copies", || {
+        (server.metric("dwindle_spans_duplicate_total ") == 2).then_some(())
+    });
+    assert_eq!(server.requests().len(), 3);
+}
+
+#[test]
 fn samples_are_shown_until_the_first_real_span() {
-    let server = Server::start(&[]);
+    let server = Server::start(&[]).ready();
     assert!(server.requests().len() >= support::samples().len());
     let (_, metrics) = server.get("/metrics");
     assert!(
@@ -194,7 +252,7 @@ fn samples_are_shown_until_the_first_real_span() {
 #[test]
 fn a_signal_ends_it_with_everything_analysed() {
     for signal in ["-TERM", "-INT"] {
-        let server = Server::start(&["--no-samples", "--quiet", "60s"]);
+        let server = Server::start(&["--no-samples", "--quiet", "60s"]).ready();
         let json = traces_to_json(&[span(1, 1, None)]);
         assert_eq!(server.export("application/json", json.as_bytes()).0, 200);
         assert_eq!(server.get("/readyz"), (200, "ready\n".to_owned()));
@@ -287,7 +345,7 @@ fn the_server_takes_its_settings_and_its_policy_from_the_file() {
     let name = file.to_str().unwrap();
     let text = "[serve]\nno_samples = true\n[[route]]\nservice = \"shop\"\nslo = \"250ms\"\n";
     std::fs::write(&file, text).unwrap();
-    let server = Server::start(&["--config", name]);
+    let server = Server::start(&["--config", name]).ready();
     assert_eq!(server.requests().len(), 0);
     let proto = traces_to_proto(&[span(1, 1, None)]).encode_to_vec();
     server.export("application/x-protobuf", &proto);

@@ -3,6 +3,7 @@
 mod args;
 mod samples;
 mod signals;
+mod storage;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +23,6 @@ use crate::model::{Nanos, UnixNanos};
 use crate::otlp::Limits;
 use crate::receive::{self, Connections, Receiver};
 use crate::settings::{self, Settings, Values};
-use crate::store::Store;
 use crate::telemetry::{Telemetry, clock};
 use crate::web;
 
@@ -53,12 +53,13 @@ async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
     let settings = &settings.values;
     let sockets = Sockets::bind(settings).await?;
     let telemetry = Arc::new(Telemetry::new());
-    let store = Arc::new(Store::in_memory(
-        size(*settings.limits.max_requests),
-        size(*settings.limits.max_kept_bytes),
-    ));
+    let (store, log) = storage::open(settings, &policy)?;
+    let at_once = match log {
+        Some(_) => "stopped at once; what was acknowledged is in the log",
+        None => "stopped at once; spans may be lost",
+    };
     let mut samples = 0;
-    if !*settings.serve.no_samples {
+    if !*settings.serve.no_samples && store.snapshot().counts().traces == 0 {
         samples = samples::load(store.memory(), &policy, UnixNanos(clock::unix_nanos()));
     }
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
@@ -69,7 +70,7 @@ async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
         telemetry: Arc::clone(&telemetry),
         clock: || Nanos(clock::monotonic_nanos()),
         threads,
-        log: None,
+        log,
     })?);
     let receiver = Receiver::new(Arc::clone(&ingest), intake(settings, threads));
     let pages = web::router(web::State {
@@ -104,7 +105,7 @@ async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         () = signals.next() => {
-            printer.say("stopped at once; spans may be lost");
+            printer.say(at_once);
             Ok(Exit::Partial)
         }
     }
