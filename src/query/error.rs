@@ -1,5 +1,7 @@
 //! Why a question to the store has no answer.
 
+use std::any::Any;
+
 use polars::prelude::PolarsError;
 
 use super::requests::CursorError;
@@ -28,6 +30,13 @@ pub enum QueryError {
     /// The cursor is of another list.
     #[error(transparent)]
     Cursor(#[from] CursorError),
+}
+
+/// What a panic said.
+pub(super) fn panic_words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("it cannot be run")
 }
 
 impl From<PolarsError> for QueryError {

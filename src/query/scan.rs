@@ -1,13 +1,15 @@
 //! Running plans over the store's tables, piece by piece.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polars::prelude::{
-    DataFrame, Engine, JoinArgs, JoinType, LazyFrame, MaintainOrderJoin, PlanCallback, col,
+    DataFrame, Engine, JoinArgs, JoinType, LazyFrame, MaintainOrderJoin, PlanCallback,
+    PolarsResult, col,
 };
 
-use super::error::QueryError;
+use super::error::{QueryError, panic_words};
 use super::filter::Filter;
 use super::requests::Counts;
 use super::rows::IDENTITY;
@@ -43,10 +45,14 @@ impl Selection {
         narrowed(self.window, Window { since, until })
     }
 
-    /// Their rows in another table; those of a request stand together, in their order.
+    /// Their rows in a table; those of a request stand together, in their order.
     pub(super) fn rows(&self, snapshot: &Snapshot, table: Table) -> Result<LazyFrame, StoreError> {
+        if table == Table::Requests {
+            return self.requests(snapshot, Window::ALL);
+        }
         let rows = snapshot.scan(table, &self.stretch())?;
-        if self.filter.is_none() {
+        // A span does not tell when its request began.
+        if self.is_all() || self.filter.is_none() && table != Table::Spans {
             return Ok(rows);
         }
         let ids = self.requests(snapshot, Window::ALL)?;
@@ -99,6 +105,19 @@ pub(super) fn narrowed(one: Window, other: Window) -> Window {
     }
 }
 
+/// The rows of a plan, which has few.
+pub(super) fn collect(plan: LazyFrame) -> Result<DataFrame, QueryError> {
+    guarded(|| plan.collect())
+}
+
+/// Polars panics on a file that was damaged after the store looked at it.
+fn guarded<T>(run: impl FnOnce() -> PolarsResult<T>) -> Result<T, QueryError> {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(done) => Ok(done?),
+        Err(panic) => Err(QueryError::Engine(panic_words(panic.as_ref()).to_owned())),
+    }
+}
+
 /// Takes the rows of a plan into `state`, some at a time, so that memory holds few of them,
 /// whatever the plan gives. With `ordered` they come in their order.
 pub(super) fn fold<T: Send + 'static>(
@@ -119,7 +138,7 @@ pub(super) fn fold<T: Send + 'static>(
         Ok(fault.is_some())
     });
     let plan = plan.sink_batches(callback, ordered, None)?;
-    plan.collect_with_engine(Engine::Streaming)?;
+    guarded(|| plan.collect_with_engine(Engine::Streaming))?;
     let mut inside = shared.lock().unwrap_or_else(PoisonError::into_inner);
     match std::mem::take(&mut *inside) {
         (_, Some(error)) => Err(error),

@@ -62,8 +62,9 @@ impl Site {
         let done = tokio::task::spawn_blocking(move || {
             let began = clock::monotonic_nanos();
             let answer = work(&inside.state);
-            let took = clock::monotonic_nanos() - began;
-            tracing::debug!(query.kind = kind, query.nanos = took, "answered");
+            let took = u64::try_from(clock::monotonic_nanos() - began).unwrap_or(0);
+            let telemetry = &inside.state.telemetry;
+            telemetry.observe_query(kind, Duration::from_nanos(took));
             answer
         });
         match done.await {

@@ -58,6 +58,23 @@ impl Filter {
         parse::filter(text, Some(now))
     }
 
+    /// The requests that all of these ask for; `None` if there is none of them.
+    pub fn all(filters: Vec<Self>) -> Option<Self> {
+        let mut members = Vec::new();
+        for filter in filters {
+            match filter.root {
+                Expr::And(inner) => members.extend(inner),
+                other => members.push(other),
+            }
+        }
+        if members.len() > 1 {
+            return Some(Self {
+                root: Expr::And(members),
+            });
+        }
+        members.pop().map(|root| Self { root })
+    }
+
     /// Whether the request is one of those that the filter asks for.
     pub fn matches(&self, request: &Request) -> bool {
         eval::matches(&self.root, request)

@@ -14,7 +14,7 @@ use super::{Counts, Page, Query, Row};
 use crate::model::{Outcome, SpanId, TraceId, UnixNanos};
 use crate::query::error::QueryError;
 use crate::query::rows::{Cells, there};
-use crate::query::scan::{HOUR, Selection, fold, hours};
+use crate::query::scan::{HOUR, Selection, collect, fold, hours};
 use crate::store::tables::Table;
 use crate::store::{Snapshot, Window};
 
@@ -25,7 +25,7 @@ use crate::store::{Snapshot, Window};
 pub fn page(snapshot: &Snapshot, query: &Query) -> Result<Page, QueryError> {
     let counted = Counted::of(snapshot, &query.selection)?;
     let limit = query.limit.max(1);
-    let mut chosen = chosen(snapshot, query, limit + 1, &counted)?;
+    let mut chosen = chosen(snapshot, query, limit.saturating_add(1), &counted)?;
     let more = chosen.len() > limit;
     chosen.truncate(limit);
     let next = chosen.last().filter(|_| more).map(|(cursor, _)| cursor);
@@ -46,7 +46,7 @@ pub fn page(snapshot: &Snapshot, query: &Query) -> Result<Page, QueryError> {
 /// How many requests a selection has of each outcome.
 pub(super) struct Counted {
     pub(super) all: Counts,
-    /// By the hour in which they start.
+    /// By the hour in which they start; so many at most.
     pub(super) hours: BTreeMap<UnixNanos, Counts>,
 }
 
@@ -54,7 +54,7 @@ impl Counted {
     /// From the store's own counts where they tell, else by looking at each row.
     fn of(snapshot: &Snapshot, selection: &Selection) -> Result<Self, QueryError> {
         if selection.is_all() {
-            return Ok(Self::by_manifest(snapshot));
+            return Ok(Self::known(snapshot));
         }
         let rows = selection.requests(snapshot, Window::ALL)?;
         let rows = rows.select([col("start"), col("outcome")]);
@@ -71,22 +71,19 @@ impl Counted {
             Ok(())
         };
         let hours = fold(rows, false, BTreeMap::new(), step)?;
-        Ok(Self::sum(hours))
+        let mut all = Counts::default();
+        for (outcome, count) in hours.values().flat_map(Counts::iter) {
+            all.add(outcome, count);
+        }
+        Ok(Self { all, hours })
     }
 
     /// Every request, by what the store knows without opening a file.
-    pub(super) fn by_manifest(snapshot: &Snapshot) -> Self {
-        Self::sum(hours(snapshot))
-    }
-
-    fn sum(hours: BTreeMap<UnixNanos, Counts>) -> Self {
-        let mut all = Counts::default();
-        for counts in hours.values() {
-            counts
-                .iter()
-                .for_each(|(outcome, count)| all.add(outcome, count));
+    pub(super) fn known(snapshot: &Snapshot) -> Self {
+        Self {
+            all: Counts::from(&snapshot.counts().requests),
+            hours: hours(snapshot),
         }
-        Self { all, hours }
     }
 }
 
@@ -163,7 +160,7 @@ fn best(
     let from = cursor.map(|cursor| keys.from(cursor)).transpose()?;
     // By what is cheap to read it is found where the page ends; ids only break ties. Rows at the
     // cursor's place that were shown may take some of the room, so it may have to be larger.
-    let mut room = limit + 1;
+    let mut room = limit.saturating_add(1);
     loop {
         let narrow = match &from {
             Some(from) => rows()?.filter(from.clone()),
@@ -189,7 +186,7 @@ fn best(
             .select(columns)
             .sort_by_exprs(by, options)
             .limit(limited);
-        let frame = wide.collect()?;
+        let frame = collect(wide)?;
         if frame.height() < limit && !is_last {
             room = room.saturating_mul(2);
             continue;
@@ -253,7 +250,7 @@ fn add_findings(snapshot: &Snapshot, rows: &mut [Row]) -> Result<(), QueryError>
     let nanos = nanos.cast(&DataType::Datetime(TimeUnit::Nanoseconds, None))?;
     let of_them = col("start").is_in(lit(nanos).implode(false), false);
     let found = snapshot.scan(Table::Findings, &window)?.filter(of_them);
-    let found = found.select(Found::COLUMNS.map(col)).collect()?;
+    let found = collect(found.select(Found::COLUMNS.map(col)))?;
     let places: BTreeMap<(TraceId, SpanId), usize> = rows
         .iter()
         .enumerate()

@@ -8,7 +8,7 @@ use super::page::Counted;
 use crate::model::{Outcome, SpanId, TraceId, UnixNanos};
 use crate::query::error::QueryError;
 use crate::query::rows::{Cells, IDENTITY, there};
-use crate::query::scan::HOUR;
+use crate::query::scan::{HOUR, collect};
 use crate::store::tables::Table;
 use crate::store::{Snapshot, Window};
 
@@ -36,7 +36,7 @@ pub fn place(
     start: UnixNanos,
     this: (TraceId, SpanId),
 ) -> Result<Option<Place>, QueryError> {
-    let counted = Counted::by_manifest(snapshot);
+    let counted = Counted::known(snapshot);
     let hour = UnixNanos(start.0 - start.0 % HOUR);
     let own = Near::of(snapshot, outcome, hour, start)?;
     let same = at(snapshot, outcome, start)?;
@@ -44,7 +44,7 @@ pub fn place(
         return Ok(None);
     };
     let with_any = |hours: &(&UnixNanos, &Counts)| hours.1.of(outcome) > 0;
-    let mut newer = counted
+    let newer = counted
         .hours
         .range(UnixNanos(hour.0 + 1)..)
         .filter(with_any);
@@ -53,24 +53,19 @@ pub fn place(
         (Some(before), _) => same.get(before).copied(),
         (None, Some(newer)) => at(snapshot, outcome, newer)?.pop(),
         (None, None) => {
-            let hour = newer.next().map(|(hour, _)| *hour);
-            let oldest = hour.map(|hour| Near::of(snapshot, outcome, hour, start));
-            match oldest.transpose()?.and_then(|near| near.newer) {
-                Some(newer) => at(snapshot, outcome, newer)?.pop(),
-                None => None,
-            }
+            let hours = newer.map(|(hour, _)| *hour);
+            let newest = nearest(snapshot, outcome, start, hours, |near| near.newer)?;
+            newest.and_then(|mut alike| alike.pop())
         }
     };
     let after = match (same.get(index + 1), own.older) {
         (Some(after), _) => Some(*after),
         (None, Some(older)) => at(snapshot, outcome, older)?.first().copied(),
         (None, None) => {
-            let hour = counted.hours.range(..hour).rfind(with_any);
-            let newest = hour.map(|(hour, _)| Near::of(snapshot, outcome, *hour, start));
-            match newest.transpose()?.and_then(|near| near.older) {
-                Some(older) => at(snapshot, outcome, older)?.first().copied(),
-                None => None,
-            }
+            let hours = counted.hours.range(..hour).rev().filter(with_any);
+            let hours = hours.map(|(hour, _)| *hour);
+            let older = nearest(snapshot, outcome, start, hours, |near| near.older)?;
+            older.and_then(|alike| alike.first().copied())
         }
     };
     Ok(Some(Place {
@@ -79,6 +74,23 @@ pub fn place(
         before,
         after,
     }))
+}
+
+/// The requests at the nearest start that any of the hours has, the nearest hour first: mostly the
+/// first of them has one.
+fn nearest(
+    snapshot: &Snapshot,
+    outcome: Outcome,
+    start: UnixNanos,
+    hours: impl Iterator<Item = UnixNanos>,
+    side: fn(&Near) -> Option<UnixNanos>,
+) -> Result<Option<Vec<(TraceId, SpanId)>>, QueryError> {
+    for hour in hours {
+        if let Some(found) = side(&Near::of(snapshot, outcome, hour, start)?) {
+            return at(snapshot, outcome, found).map(Some);
+        }
+    }
+    Ok(None)
 }
 
 /// What of an hour lies around an instant.
@@ -111,7 +123,7 @@ impl Near {
             newer().min().alias("first"),
             older.max().alias("last"),
         ]);
-        let near = rows.collect()?;
+        let near = collect(rows)?;
         let cells = Cells(&near);
         let start = |column| {
             let start = cells.instants(column)?.get(0);
@@ -139,7 +151,7 @@ fn at(
         start,
         UnixNanos(start.0.saturating_add(1)),
     )?;
-    let rows = rows.select(IDENTITY.map(col)).collect()?;
+    let rows = collect(rows.select(IDENTITY.map(col)))?;
     let cells = Cells(&rows);
     let [trace, request] = IDENTITY;
     let ids = (0..rows.height()).map(|row| {

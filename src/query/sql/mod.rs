@@ -10,7 +10,9 @@
 mod answer;
 mod error;
 mod plan;
+mod stream;
 
 pub use answer::{Answer, Cell, Heading};
 pub use error::SqlError;
 pub use plan::Plan;
+pub use stream::Stream;

@@ -1,11 +1,10 @@
 //! What a statement asks for, and whether it may.
 
-use std::any::Any;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use polars::prelude::{DataFrame, IntoLazy as _, PolarsError};
+use polars::prelude::{DataFrame, Engine, IntoLazy as _, LazyFrame, PolarsError, PolarsResult};
 use polars::sql::SQLContext;
 use sqlparser::ast::{
     Expr, Query, Select, SelectItem, SetExpr, Statement, TableFactor, Visit as _, Visitor,
@@ -14,7 +13,10 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserOptions};
 use sqlparser::tokenizer::{Token, Tokenizer};
 
-use super::{Answer, SqlError};
+use super::{Answer, SqlError, Stream};
+use crate::query::error::panic_words;
+use crate::query::scan::Selection;
+use crate::store::Snapshot;
 use crate::store::tables::{Table, Wanted};
 
 /// What `count(*)` is called where the statement names it nothing, as in other engines.
@@ -103,33 +105,86 @@ impl Plan {
         for (table, frame) in frames {
             context.register(table.as_str(), frame.lazy());
         }
-        // Polars would print what it deprecates.
-        polars::error::set_warning_function(|text, _| tracing::debug!("{text}"));
-        let more = limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX).saturating_add(1));
-        let run = || {
-            let frame = context.execute(&self.sql)?;
-            match more {
+        let frame = self.guarded(|| {
+            let frame = self.named(context.execute(&self.sql)?)?;
+            match more_than(limit) {
                 Some(rows) => frame.limit(rows).collect(),
                 None => frame.collect(),
             }
+        })?;
+        Ok(Answer::new(&frame, limit))
+    }
+
+    /// Runs the statement over the requests of a store and what belongs to them; no more rows
+    /// than `limit` are worked out (but for one, to know whether there are more).
+    ///
+    /// # Errors
+    /// The store cannot be read, or what Polars says.
+    pub fn over(
+        &self,
+        snapshot: &Snapshot,
+        selection: &Selection,
+        limit: usize,
+    ) -> Result<Answer, SqlError> {
+        let frame = self.lazy(snapshot, selection)?;
+        let frame = match more_than(Some(limit)) {
+            Some(rows) => frame.limit(rows),
+            None => frame,
         };
-        // Polars panics on some statements that it does not support (it unwraps what its parser
-        // accepts). The context is dropped then, and nothing else is shared.
+        let frame = self.guarded(|| {
+            // It is one frame: only plans with several sinks give more.
+            let result = frame.collect_with_engine(Engine::Streaming)?;
+            Ok(result.unwrap_single())
+        })?;
+        Ok(Answer::new(&frame, Some(limit)))
+    }
+
+    /// As [`over`](Self::over), with all rows, as they are worked out.
+    ///
+    /// # Errors
+    /// The store cannot be read, or what Polars says.
+    pub fn stream(&self, snapshot: &Snapshot, selection: &Selection) -> Result<Stream, SqlError> {
+        Stream::start(self, self.lazy(snapshot, selection)?, snapshot)
+    }
+
+    /// Only wanted tables are opened, and of those Polars reads the columns that it needs.
+    fn lazy(&self, snapshot: &Snapshot, selection: &Selection) -> Result<LazyFrame, SqlError> {
+        let mut context = SQLContext::new();
+        for table in self.wanted.each() {
+            let rows = selection.rows(snapshot, table);
+            let rows = rows.map_err(|error| SqlError::Engine(error.to_string()))?;
+            context.register(table.as_str(), rows);
+        }
+        self.guarded(|| self.named(context.execute(&self.sql)?))
+    }
+
+    /// Calls an unnamed `count(*)` what it is called elsewhere, if that name is free.
+    fn named(&self, mut frame: LazyFrame) -> PolarsResult<LazyFrame> {
+        if !self.counts {
+            return Ok(frame);
+        }
+        let schema = frame.collect_schema()?;
+        if schema.contains(ENGINES_COUNT) && !schema.contains(COUNT) {
+            return Ok(frame.rename([ENGINES_COUNT], [COUNT], true));
+        }
+        Ok(frame)
+    }
+
+    /// Polars panics on some statements that it does not support (it unwraps what its parser
+    /// accepts). What it worked on is dropped then, and nothing else is shared.
+    fn guarded<T>(&self, run: impl FnOnce() -> PolarsResult<T>) -> Result<T, SqlError> {
+        // Polars would print what it deprecates.
+        polars::error::set_warning_function(|text, _| tracing::debug!("{text}"));
         match catch_unwind(AssertUnwindSafe(run)) {
-            Ok(Ok(mut frame)) => {
-                let has = |name: &str| frame.schema().contains(name);
-                if self.counts && has(ENGINES_COUNT) && !has(COUNT) {
-                    let renamed = frame.rename(ENGINES_COUNT, COUNT.into());
-                    renamed.map_err(|error| self.explained(&error))?;
-                }
-                Ok(Answer::new(&frame, limit))
-            }
+            Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) => Err(self.explained(&error)),
-            Err(panic) => Err(SqlError::Unsupported(text(panic.as_ref()))),
+            Err(panic) => Err(SqlError::Unsupported(
+                panic_words(panic.as_ref()).to_owned(),
+            )),
         }
     }
 
-    fn explained(&self, error: &PolarsError) -> SqlError {
+    pub(super) fn explained(&self, error: &PolarsError) -> SqlError {
         let tables: Vec<Table> = self.wanted.each().collect();
         SqlError::from_polars(error, &tables)
     }
@@ -157,10 +212,9 @@ fn counts(query: &Query) -> bool {
     }
 }
 
-fn text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("it cannot be run").to_owned()
+/// One row more than the limit, to know whether there are more.
+fn more_than(limit: Option<usize>) -> Option<u32> {
+    limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX).saturating_add(1))
 }
 
 /// Every word of the statement, whatever it stands for: more than the names of its columns.
