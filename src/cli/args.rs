@@ -116,6 +116,35 @@ Percentiles are nearest ranks: times that were measured. JSON and CSV have more 
     Man(ManArgs),
 }
 
+/// What a command over files or a store reads.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct SourceArgs {
+    /// Trace files; `-` is stdin
+    #[arg(required_unless_present = "data", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Instead of files, the folder in which `dwindle serve` keeps what it receives; it may be
+    /// running
+    #[arg(long, value_name = "DIR", conflicts_with = "files")]
+    pub data: Option<PathBuf>,
+    /// Only the trace with this id, or with the only id that begins so (4 hex digits or more)
+    #[arg(long, value_name = "HEX", value_parser = parse_prefix)]
+    pub id: Option<String>,
+    /// Which of the requests.
+    #[command(flatten)]
+    pub select: SelectArgs,
+}
+
+impl SourceArgs {
+    /// The files.
+    pub(super) fn input(&self) -> InputArgs {
+        InputArgs {
+            files: self.files.clone(),
+            id: self.id.clone(),
+            select: self.select.clone(),
+        }
+    }
+}
+
 /// What a command over files reads.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct InputArgs {
@@ -135,11 +164,12 @@ pub struct InputArgs {
 #[command(after_help = "Examples:
   dwindle trace checkout.otlp.json
   dwindle trace spans.ndjson.gz --id 7ac30b9e
+  dwindle trace --data /var/lib/dwindle --id 7ac30b9e
   kubectl exec deploy/collector -- cat /data/traces.json | dwindle trace - --format json")]
 pub struct TraceArgs {
     /// What to read.
     #[command(flatten)]
-    pub input: InputArgs,
+    pub input: SourceArgs,
     /// Text for people, or JSON: one object a line per request
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = TraceFormat::Text)]
     pub format: TraceFormat,
@@ -160,11 +190,14 @@ pub enum TraceFormat {
   dwindle traces spans.ndjson
   dwindle traces spans.ndjson --where 'outcome=missed and wasted > 200ms' --sort -wasted --limit 20
   dwindle traces *.json --since 15m --format csv > requests.csv
-  zstdcat traces.zst | dwindle traces - --format ndjson | jq 'select(.outcome == \"missed\")'")]
+  dwindle traces --data /var/lib/dwindle --since 1h --sort -wasted
+  zstdcat traces.zst | dwindle traces - --format ndjson | jq 'select(.outcome == \"missed\")'
+
+Of a store the newest 1,000 are listed, or the first 1,000 by --sort, unless --limit says otherwise.")]
 pub struct TracesArgs {
     /// What to read.
     #[command(flatten)]
-    pub input: InputArgs,
+    pub input: SourceArgs,
     /// How the list is printed.
     #[command(flatten)]
     pub list: ListArgs,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use clap::Args as ClapArgs;
 
+use super::data::Data;
 use super::overview::Shards;
 use super::select::Selection;
 use super::{Exit, InputArgs, ListArgs, Printer, SelectArgs, Setup, args, input, list};
@@ -16,6 +17,7 @@ use crate::query::number;
 #[command(after_help = "Examples:
   dwindle diff yesterday.ndjson today.ndjson
   dwindle diff 7ac30b9e 91f04c22 spans.ndjson
+  dwindle diff 7ac30b9e 91f04c22 --data /var/lib/dwindle
   dwindle diff before.json after.json --where 'service=checkout' --format markdown")]
 pub struct DiffArgs {
     /// What was: a trace file, or a trace id (or its only beginning) in the files
@@ -27,6 +29,10 @@ pub struct DiffArgs {
     /// Trace files in which to look for the ids
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// Instead of files, the folder in which `dwindle serve` keeps what it receives; it may be
+    /// running
+    #[arg(long, value_name = "DIR", conflicts_with = "files")]
+    pub data: Option<PathBuf>,
     /// Which of the requests.
     #[command(flatten)]
     pub select: SelectArgs,
@@ -41,10 +47,19 @@ pub(super) fn run(args: &DiffArgs, setup: &Setup, printer: &mut Printer) -> anyh
     if list::order(&args.list, OF_SETS).is_err() {
         list::order(&args.list, OF_TRACES)?;
     }
-    let sides = [&args.before, &args.after].map(|side| side_of(side, args));
-    let [before, after] = sides;
-    let (before, first) = spent(&before?, &selection, setup, printer)?;
-    let (after, second) = spent(&after?, &selection, setup, printer)?;
+    let [before, after] = [&args.before, &args.after];
+    let ((before, first), (after, second)) = if let Some(folder) = &args.data {
+        let data = Data::open(folder, setup, printer)?;
+        let [before, after] = [before, after].map(|side| stored(side, &data, &selection));
+        let exit = data.exit(printer);
+        ((before?, exit), (after?, exit))
+    } else {
+        let [before, after] = [before, after].map(|side| side_of(side, args));
+        (
+            spent(&before?, &selection, setup, printer)?,
+            spent(&after?, &selection, setup, printer)?,
+        )
+    };
     for (side, spent) in [(&args.before, &before), (&args.after, &after)] {
         if spent.requests() == 0 {
             bail!(
@@ -72,6 +87,22 @@ pub(super) fn run(args: &DiffArgs, setup: &Setup, printer: &mut Printer) -> anyh
         printer,
     )?;
     Ok(if first == Exit::Done { second } else { first })
+}
+
+/// What the trace that a side names spent, from a store.
+fn stored(side: &Path, data: &Data, selection: &Selection) -> anyhow::Result<Spent> {
+    let prefix = side.to_str().and_then(|text| args::parse_prefix(text).ok());
+    let Some(prefix) = prefix else {
+        bail!(
+            "`{}` is no trace id; of a store two traces are compared by their ids",
+            side.display()
+        );
+    };
+    let stored = data.store().get(data.pick(&prefix)?)?;
+    let requests = stored.iter().flat_map(|stored| &stored.analysis.requests);
+    let mut spent = Spent::default();
+    spent.add(requests.filter(|request| selection.takes(request)));
+    Ok(spent)
 }
 
 /// What a side is read from.

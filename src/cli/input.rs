@@ -187,7 +187,7 @@ fn pick(
     }
 }
 
-fn ambiguous(prefix: &str, ids: &[TraceId]) -> String {
+pub(super) fn ambiguous(prefix: &str, ids: &[TraceId]) -> String {
     let count = ids.len();
     let mut lines = vec![format!(
         "{count} trace ids begin with `{prefix}`; give more digits:"

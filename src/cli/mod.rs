@@ -7,6 +7,7 @@
 mod args;
 mod config;
 mod convert;
+mod data;
 mod diff;
 mod filter;
 mod input;
@@ -26,7 +27,9 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-pub use args::{Args, Color, Command, InputArgs, LookArgs, TraceArgs, TraceFormat, TracesArgs};
+pub use args::{
+    Args, Color, Command, InputArgs, LookArgs, SourceArgs, TraceArgs, TraceFormat, TracesArgs,
+};
 pub use config::ConfigArgs;
 pub use convert::{Compress, ConvertArgs, TargetArgs, To};
 pub use diff::DiffArgs;

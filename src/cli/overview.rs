@@ -5,9 +5,10 @@ use std::thread;
 
 use clap::Args as ClapArgs;
 
+use super::data::Data;
 use super::select::Selection;
-use super::{Exit, InputArgs, ListArgs, Printer, Setup, input, list};
-use crate::query::aggregate::Aggregate;
+use super::{Exit, ListArgs, Printer, Setup, SourceArgs, input, list};
+use crate::query::aggregate::OverStore;
 use crate::query::sheet::Column;
 
 /// `dwindle hops`, `dwindle calls` and `dwindle findings`.
@@ -15,14 +16,14 @@ use crate::query::sheet::Column;
 pub struct OverviewArgs {
     /// What to read.
     #[command(flatten)]
-    pub input: InputArgs,
+    pub input: SourceArgs,
     /// How the list is printed.
     #[command(flatten)]
     pub list: ListArgs,
 }
 
 /// Adds up the requests that are asked for and prints the numbers.
-pub(super) fn run<T: Aggregate>(
+pub(super) fn run<T: OverStore>(
     args: &OverviewArgs,
     columns: &'static [Column],
     nothing: &str,
@@ -31,8 +32,15 @@ pub(super) fn run<T: Aggregate>(
 ) -> anyhow::Result<Exit> {
     let selection = Selection::of(&args.input.select, printer)?;
     let by = list::order(&args.list, columns)?;
+    if let Some(folder) = &args.input.data {
+        let data = Data::open(folder, setup, printer)?;
+        let selection = selection.of_store(&data, args.input.id.as_deref())?;
+        let sum = data.ask(|snapshot| T::over(snapshot, &selection))?;
+        list::print(sum.sheet(), by, &args.list, nothing, printer)?;
+        return Ok(data.exit(printer));
+    }
     let sums = Shards::<T>::new();
-    let read = input::analysed(&args.input, setup, printer, |_, analysis| {
+    let read = input::analysed(&args.input.input(), setup, printer, |_, analysis| {
         let mut sum = sums.one();
         let requests = analysis.requests.iter();
         requests

@@ -5,11 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::bail;
 use clap::{Args as ClapArgs, ValueEnum};
 
+use super::data::Data;
 use super::printer::Printer;
 use crate::model::{Request, UnixNanos};
 use crate::query::filter::{Filter, instant};
 use crate::query::order::Wanted;
+use crate::query::scan;
 use crate::report::marked;
+use crate::store::Window;
 use crate::telemetry::clock;
 
 /// Which requests.
@@ -102,6 +105,26 @@ impl Selection {
     /// True when every request is one of them.
     pub(super) fn is_all(&self) -> bool {
         self.filters.is_empty() && self.since.is_none() && self.until.is_none()
+    }
+
+    /// The same over a store; with `id` only those of the trace whose id begins so.
+    pub(super) fn of_store(
+        &self,
+        data: &Data,
+        id: Option<&str>,
+    ) -> anyhow::Result<scan::Selection> {
+        let mut filters = self.filters.clone();
+        if let Some(prefix) = id {
+            let trace = data.pick(prefix)?;
+            filters.push(Filter::parse(&format!("trace_id={trace}"))?);
+        }
+        Ok(scan::Selection {
+            filter: Filter::all(filters),
+            window: Window {
+                since: self.since,
+                until: self.until,
+            },
+        })
     }
 
     /// Whether a request is one of them.

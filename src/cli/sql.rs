@@ -4,10 +4,12 @@ use std::sync::{Mutex, PoisonError};
 
 use clap::Args as ClapArgs;
 
+use super::data::Data;
 use super::input::{self, Analysed};
 use super::select::Selection;
-use super::{Exit, InputArgs, ListFormat, Printer, Setup};
+use super::{Exit, ListFormat, Printer, Setup, SourceArgs};
 use crate::model::Request;
+use crate::query::scan;
 use crate::query::sql::{Answer, Cell, Heading, Plan};
 use crate::report::grid;
 use crate::store::tables::{self, Builder, Table};
@@ -21,6 +23,7 @@ use crate::store::tables::{self, Builder, Table};
                GROUP BY culprit_service ORDER BY ms DESC\" *.json
   dwindle sql \"SELECT h.service, quantile_cont(h.local_ms, 0.95) AS p95_ms
                FROM hops h GROUP BY h.service\" spans.parquet --format csv
+  dwindle sql 'SELECT …' --data DIR   what a server keeps, while it runs
   dwindle sql --schema                the tables, their columns and units
 
 Instants are UTC, durations milliseconds. Statements only read, and only these tables.
@@ -31,9 +34,9 @@ pub struct SqlArgs {
     pub query: Option<String>,
     /// What to read.
     #[command(flatten)]
-    pub input: InputArgs,
+    pub input: SourceArgs,
     /// Show the tables, their columns, types and units
-    #[arg(long, conflicts_with_all = ["query", "files", "id", "limit", "filters", "since", "until"])]
+    #[arg(long, conflicts_with_all = ["query", "files", "data", "id", "limit", "filters", "since", "until"])]
     pub schema: bool,
     /// A table for people, one JSON array, one JSON object a line, CSV with a header, or Markdown
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ListFormat::Table)]
@@ -52,6 +55,12 @@ pub(super) fn run(args: &SqlArgs, setup: &Setup, printer: &mut Printer) -> anyho
     }
     let plan = Plan::parse(args.query.as_deref().unwrap_or_default())?;
     let selection = Selection::of(&args.input.select, printer)?;
+    if let Some(folder) = &args.input.data {
+        let data = Data::open(folder, setup, printer)?;
+        let selection = selection.of_store(&data, args.input.id.as_deref())?;
+        quietly(|| of_store(args, &plan, &data, &selection, printer))?;
+        return Ok(data.exit(printer));
+    }
     let takes = |request: &Request| selection.takes(request);
     let which: Option<&(dyn Fn(&Request) -> bool + Sync)> = if selection.is_all() {
         None
@@ -60,19 +69,45 @@ pub(super) fn run(args: &SqlArgs, setup: &Setup, printer: &mut Printer) -> anyho
     };
     let builders = Builders::default();
     let Analysed { results, exit } =
-        input::analysed(&args.input, setup, printer, |trace, analysis| {
+        input::analysed(&args.input.input(), setup, printer, |trace, analysis| {
             let (number, mut builder) = builders.take(&plan);
             let added = builder.add_some(trace, analysis, which);
             builders.give_back(number, builder);
             vec![(number, added)]
         })?;
     let frames = tables::join(plan.wanted(), builders.all(), &results)?;
-    let limit = match args.limit {
+    let answer = quietly(|| plan.run(frames, limit(args)))?;
+    show(args, &answer, printer)?;
+    Ok(exit)
+}
+
+fn limit(args: &SqlArgs) -> Option<usize> {
+    match args.limit {
         None if args.format == ListFormat::Table => Some(ROWS),
         limit => limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
-    };
-    let answer = quietly(|| plan.run(frames, limit))?;
-    let left_out = print(&answer, args.format, printer)?;
+    }
+}
+
+fn of_store(
+    args: &SqlArgs,
+    plan: &Plan,
+    data: &Data,
+    selection: &scan::Selection,
+    printer: &mut Printer,
+) -> anyhow::Result<()> {
+    if let Some(limit) = limit(args) {
+        let answer = data.ask(|snapshot| plan.over(snapshot, selection, limit))?;
+        return show(args, &answer, printer);
+    }
+    let mut stream = data.ask(|snapshot| plan.stream(snapshot, selection))?;
+    let headings = stream.headings();
+    rows(&headings, stream.by_ref(), args.format, printer)?;
+    Ok(stream.finish()?)
+}
+
+/// Prints an answer and says what was cut of it.
+fn show(args: &SqlArgs, answer: &Answer, printer: &mut Printer) -> anyhow::Result<()> {
+    let left_out = print(answer, args.format, printer)?;
     if answer.is_empty() && args.format == ListFormat::Table {
         printer.say("no rows");
     }
@@ -88,7 +123,7 @@ pub(super) fn run(args: &SqlArgs, setup: &Setup, printer: &mut Printer) -> anyho
              or choose another --format"
         ));
     }
-    Ok(exit)
+    Ok(())
 }
 
 /// Polars panics on some statements, which becomes an error: what would be printed of the panic

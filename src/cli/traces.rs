@@ -1,13 +1,17 @@
 //! `dwindle traces`: a line per request.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::path::Path;
 
+use super::data::Data;
 use super::input::{self, Analysed};
 use super::select::{Selection, say_cut};
 use super::waiting::{self, Waiting};
 use super::{Exit, ListFormat, Printer, Setup, TracesArgs};
 use crate::model::{Request, SpanId, TraceId, UnixNanos};
 use crate::query::order::{ByField, Key};
+use crate::query::requests::{self, Page, Query, Sort};
 use crate::report::{csv, json, table};
 
 /// What is kept of a request: its place in the list and what is printed of it.
@@ -26,10 +30,13 @@ pub(super) fn run(args: &TracesArgs, setup: &Setup, printer: &mut Printer) -> an
     let selection = Selection::of(&args.input.select, printer)?;
     let by = args.list.sort.as_ref().map(ByField::of).transpose();
     let by = by.map_err(|error| anyhow::anyhow!("--sort: {error}"))?;
+    if let Some(folder) = &args.input.data {
+        return of_store(args, folder, &selection, by, setup, printer);
+    }
     let format = args.list.format;
     let waiting = Waiting::new();
     let Analysed { results, exit } =
-        input::analysed(&args.input, setup, printer, |_, analysis| {
+        input::analysed(&args.input.input(), setup, printer, |_, analysis| {
             let requests = analysis.requests.iter();
             let taken = requests.filter(|request| selection.takes(request));
             taken
@@ -72,7 +79,7 @@ fn print(
     format: ListFormat,
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
-    let mut texts = lines.iter().filter_map(|line| match &line.shown {
+    let texts = lines.iter().filter_map(|line| match &line.shown {
         Shown::Text(text) => Some(ready.take(text)),
         Shown::Row(_) => None,
     });
@@ -81,22 +88,37 @@ fn print(
         Shown::Text(_) => None,
     });
     match format {
-        ListFormat::Table => {
-            let look = printer.look();
-            for text in table::lines(rows, look) {
-                printer.line(&text)?;
-            }
+        ListFormat::Table | ListFormat::Markdown => print_rows(rows, format, printer),
+        ListFormat::Json | ListFormat::Ndjson | ListFormat::Csv => {
+            print_texts(texts, format, printer)
         }
-        ListFormat::Markdown => {
-            for text in table::markdown(rows) {
-                printer.line(&text)?;
-            }
+    }
+}
+
+fn print_rows<'r>(
+    rows: impl Iterator<Item = &'r table::Row> + Clone,
+    format: ListFormat,
+    printer: &mut Printer,
+) -> anyhow::Result<()> {
+    if format == ListFormat::Markdown {
+        for text in table::markdown(rows) {
+            printer.line(&text)?;
         }
-        ListFormat::Ndjson => {
-            for text in texts {
-                printer.line(&text?)?;
-            }
-        }
+        return Ok(());
+    }
+    let look = printer.look();
+    for text in table::lines(rows, look) {
+        printer.line(&text)?;
+    }
+    Ok(())
+}
+
+fn print_texts<'t>(
+    mut texts: impl Iterator<Item = anyhow::Result<Cow<'t, str>>>,
+    format: ListFormat,
+    printer: &mut Printer,
+) -> anyhow::Result<()> {
+    match format {
         ListFormat::Json => {
             let mut fault = Ok(());
             let texts = texts
@@ -111,6 +133,70 @@ fn print(
                 printer.data(&text?)?;
             }
         }
+        ListFormat::Ndjson | ListFormat::Table | ListFormat::Markdown => {
+            for text in texts {
+                printer.line(&text?)?;
+            }
+        }
     }
     Ok(())
+}
+
+/// Requests that are listed of a store, unless `--limit` says otherwise.
+const STORED: usize = 1000;
+
+fn of_store(
+    args: &TracesArgs,
+    folder: &Path,
+    selection: &Selection,
+    by: Option<ByField>,
+    setup: &Setup,
+    printer: &mut Printer,
+) -> anyhow::Result<Exit> {
+    let format = args.list.format;
+    let is_table = matches!(format, ListFormat::Table | ListFormat::Markdown);
+    let data = Data::open(folder, setup, printer)?;
+    let limit = args.list.limit.map(usize::try_from);
+    let query = Query {
+        selection: selection.of_store(&data, args.input.id.as_deref())?,
+        sort: by.map_or(Sort::Newest, Sort::By),
+        limit: limit.map_or(STORED, |limit| limit.unwrap_or(usize::MAX - 1)),
+        findings: !is_table,
+        ..Query::default()
+    };
+    let Page {
+        mut rows, matching, ..
+    } = data.ask(|snapshot| requests::page(snapshot, &query))?;
+    if by.is_none() {
+        // As of files, the earliest first; of more than fit, the latest are shown.
+        rows.reverse();
+    }
+    if is_table {
+        let rows: Vec<table::Row> = rows.iter().map(table::row).collect();
+        print_rows(rows.iter(), format, printer)?;
+    } else {
+        let text = match format {
+            ListFormat::Csv => csv::record::<&requests::Row>,
+            _ => json::listed::<&requests::Row>,
+        };
+        print_texts(
+            rows.iter().map(|row| Ok(Cow::Owned(text(row)))),
+            format,
+            printer,
+        )?;
+    }
+    match (args.list.limit, rows.len() < matching) {
+        (None, true) => {
+            let which = if by.is_some() { "first" } else { "newest" };
+            printer.say(&format!(
+                "the {which} {} of {matching} requests; --limit N shows more",
+                rows.len()
+            ));
+        }
+        _ => say_cut(printer, rows.len(), matching),
+    }
+    if rows.is_empty() && format == ListFormat::Table {
+        printer.say("none of the requests that are stored is one of those asked for");
+    }
+    Ok(data.exit(printer))
 }

@@ -39,7 +39,7 @@ pub fn header() -> String {
 }
 
 /// A request, with its line end. Unknown is empty.
-pub fn record<'a>(request: impl Into<Listed<'a>>) -> String {
+pub fn record<'a, T: Into<Listed<'a>>>(request: T) -> String {
     let request: Listed<'a> = request.into();
     let time = |time: Option<Nanos>| time.map_or_else(String::new, number);
     let (surfaced, culprit) = (request.surfaced, request.culprit);

@@ -11,7 +11,7 @@ pub fn one(request: &Request) -> String {
 }
 
 /// The request for lists: without `hops`, `ledger` and `path`.
-pub fn listed<'a>(request: impl Into<Listed<'a>>) -> String {
+pub fn listed<'a, T: Into<Listed<'a>>>(request: T) -> String {
     to_line(&request.into())
 }
 

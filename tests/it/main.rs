@@ -17,6 +17,7 @@ mod budget;
 mod cli;
 mod convert;
 mod corpus;
+mod data;
 mod duckdb;
 mod durable;
 mod evidence;
