@@ -3,12 +3,16 @@
 //!
 //! `cargo bench --bench query`; `DWINDLE_BENCH_REQUESTS` sets how many requests of 7 spans there are
 //! (1,000,000), `DWINDLE_BENCH_DATA` a folder that is filled once and kept, `DWINDLE_DUCKDB` a Python
-//! with DuckDB, which then answers the SQL over the same files in the same run. Linux only.
+//! with `DuckDB`, which then answers the SQL over the same files in the same run. Linux only.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 #![expect(
     clippy::unwrap_used,
     reason = "a bench that cannot run should say where"
+)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a bench is told by variables, and by no settings"
 )]
 
 use std::path::{Path, PathBuf};
