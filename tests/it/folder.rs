@@ -2,6 +2,7 @@
 //! merged, removed, stopped or broken meanwhile.
 
 mod crash;
+mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

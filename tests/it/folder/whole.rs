@@ -1,0 +1,203 @@
+//! Damage, retention, export, and a model of it all.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use dwindle::model::{TraceId, UnixNanos};
+use dwindle::store::{Retention, Store, StoreError, Stored, Window};
+use polars::prelude::{col, lit};
+use proptest::prelude::*;
+
+use super::{HOUR, chain, expected, files, open, options, requests, same, stored};
+use crate::spans::{START, trace_id};
+
+/// Thirty traces in parts of three hours.
+fn three_hours() -> (tempfile::TempDir, Vec<Stored>) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let all: Vec<Stored> = (0..30).map(|n| stored(chain(n, n % 3, 3), 1)).collect();
+    for stored in &all {
+        store.put(stored.clone());
+    }
+    store.flush().unwrap();
+    (folder, all)
+}
+
+fn flip(path: &Path) {
+    let mut file = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
+    let middle = file.metadata().unwrap().len() / 2;
+    let mut byte = [0];
+    file.seek(SeekFrom::Start(middle)).unwrap();
+    file.read_exact(&mut byte).unwrap();
+    file.seek(SeekFrom::Start(middle)).unwrap();
+    file.write_all(&[byte[0] ^ 1]).unwrap();
+}
+
+#[test]
+fn a_damaged_part_is_named_and_left_out_and_the_rest_is_served() {
+    let (folder, all) = three_hours();
+    let damaged = files(&folder.path().join("requests"), "parquet").remove(1);
+    flip(&damaged);
+    let store = open(folder.path());
+    let snapshot = store.snapshot();
+    let rows = snapshot.scan(dwindle::store::tables::Table::Requests, &Window::ALL);
+    assert_eq!(rows.unwrap().collect().unwrap().height(), 20);
+    let faults = snapshot.faults();
+    let name = damaged.display().to_string();
+    assert!(faults.len() == 1 && faults[0].contains(&name), "{faults:?}");
+    same(store.get(trace_id(3)).unwrap(), &all[3]);
+    let error = store.get(trace_id(4)).unwrap_err();
+    assert!(error.to_string().contains(&name), "{error}");
+    let verified = store.verify().unwrap();
+    assert!(
+        verified.faults.len() == 1 && verified.faults[0].contains(&name),
+        "{verified:?}"
+    );
+    // What cannot be read is not superseded, and is there again when it is put right.
+    store.put(stored(chain(4, 1, 1), 1));
+    assert_eq!(store.flush().unwrap().superseded, 0);
+    flip(&damaged);
+    assert!(
+        store.verify().unwrap().faults.len() == 1,
+        "trace 4 is there twice"
+    );
+    assert!(matches!(store.get(trace_id(5)), Ok(Some(_))));
+    std::fs::remove_file(&damaged).unwrap();
+    drop(store);
+    let store = open(folder.path());
+    assert!(matches!(
+        store.get(trace_id(7)),
+        Err(StoreError::Damaged { .. })
+    ));
+    same(store.get(trace_id(3)).unwrap(), &all[3]);
+}
+
+#[test]
+fn the_oldest_hours_go_whole_and_the_newest_stays() {
+    let (folder, all) = three_hours();
+    let store = open(folder.path());
+    let bytes = store.stats().bytes();
+    let keep = |max_age, max_bytes| Retention { max_age, max_bytes };
+    // The last hour of the parts ends 45 minutes after START + 2 hours.
+    let now = UnixNanos(START + 3 * HOUR);
+    let kept = store.prune_to(now, &keep(Some(Duration::from_hours(9)), Some(bytes)));
+    assert_eq!(kept.unwrap().parts, 0);
+    let gone = store
+        .prune_to(now, &keep(Some(Duration::from_hours(2)), None))
+        .unwrap();
+    assert_eq!(
+        (gone.hours, gone.traces, gone.requests, gone.spans),
+        (1, 10, 10, 30)
+    );
+    let left = |hours: &[u64]| {
+        let left = all.iter().enumerate();
+        let left = left.filter(|(n, _)| hours.contains(&(*n as u64 % 3)));
+        expected(left.map(|(_, stored)| stored))
+    };
+    assert_eq!(requests(&store.snapshot()), left(&[1, 2]));
+    let gone = store.prune_to(now, &keep(None, Some(1))).unwrap();
+    assert_eq!(gone.hours, 1);
+    assert_eq!(gone.over, store.stats().bytes() - 1);
+    assert_eq!(requests(&store.snapshot()), left(&[2]));
+    assert!(store.verify().unwrap().is_clean());
+    assert_eq!(store.stats().hours, 1);
+}
+
+#[test]
+fn an_export_has_each_trace_once_as_it_came() {
+    let (folder, all) = three_hours();
+    let store = open(folder.path());
+    let fresh = [stored(chain(5, 2, 4), 2), stored(chain(40, 0, 2), 1)];
+    for stored in &fresh {
+        store.put(stored.clone());
+    }
+    let export = |window, predicate| {
+        let traces = store.snapshot().export(window, predicate).unwrap();
+        let mut found = BTreeMap::new();
+        for trace in traces.map(Result::unwrap) {
+            assert!(found.insert(trace.id, trace).is_none());
+        }
+        found
+    };
+    let whole = export(Window::ALL, None);
+    assert_eq!(whole.len(), 31);
+    for put in all
+        .iter()
+        .filter(|put| put.trace.id != trace_id(5))
+        .chain(&fresh)
+    {
+        assert_eq!(whole[&put.trace.id], *put.trace);
+    }
+    let window = Window {
+        since: Some(UnixNanos(START + HOUR / 2)),
+        until: None,
+    };
+    assert_eq!(export(window, None).len(), 20);
+    let large = export(Window::ALL, Some(col("spans").gt(lit(3))));
+    assert_eq!(large.into_keys().collect::<Vec<_>>(), [trace_id(5)]);
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Put(u64, u64),
+    Flush,
+    Compact(bool),
+    Reopen,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        8 => (0_u64..12, 1_u64..5).prop_map(|(trace, spans)| Act::Put(trace, spans)),
+        3 => Just(Act::Flush),
+        1 => any::<bool>().prop_map(Act::Compact),
+        1 => Just(Act::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_done_each_trace_is_there_once_in_its_newest_state(acts in prop::collection::vec(act(), 1..25)) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = open(folder.path());
+        let mut model: BTreeMap<TraceId, Stored> = BTreeMap::new();
+        for act in acts {
+            match act {
+                Act::Put(trace, spans) => {
+                    let revision = model.get(&trace_id(trace));
+                    let revision = revision.map_or(1, |known| known.analysis.requests[0].revision + 1);
+                    let put = stored(chain(trace, trace % 2, spans), revision);
+                    model.insert(put.trace.id, put.clone());
+                    store.put(put);
+                }
+                Act::Flush => drop(store.flush().unwrap()),
+                Act::Compact(all) => {
+                    let now = UnixNanos(START + 1_000 * HOUR);
+                    store.compact((!all).then_some(now)).unwrap();
+                }
+                Act::Reopen => {
+                    store.flush().unwrap();
+                    drop(store);
+                    store = open(folder.path());
+                }
+            }
+            prop_assert_eq!(requests(&store.snapshot()), expected(model.values()));
+        }
+        for put in model.values() {
+            same(store.get(put.trace.id).unwrap(), put);
+        }
+        store.flush().unwrap();
+        let verified = store.verify().unwrap();
+        prop_assert!(verified.is_clean(), "{:?}", verified);
+        drop(store);
+        let reader = Store::open_to_read(folder.path(), options()).unwrap();
+        prop_assert_eq!(requests(&reader.snapshot()), expected(model.values()));
+    }
+}
