@@ -8,11 +8,13 @@ use super::config::ConfigArgs;
 use super::convert::ConvertArgs;
 use super::diff::DiffArgs;
 use super::filter::FilterArgs;
+use super::import::ImportArgs;
 use super::overview::OverviewArgs;
 use super::select::{ListArgs, SelectArgs};
 use super::serve::ServeArgs;
 use super::shell::{CompletionsArgs, ManArgs};
 use super::sql::SqlArgs;
+use super::store::StoreArgs;
 
 /// Shows where a request's time budget went, hop by hop, and which hop used it up.
 #[derive(Debug, Parser)]
@@ -108,6 +110,10 @@ Percentiles are nearest ranks: times that were measured. JSON and CSV have more 
     Filter(FilterArgs),
     /// Write traces in another format: OTLP, Jaeger JSON, Parquet
     Convert(ConvertArgs),
+    /// Read trace files into the folder that `serve` keeps requests in
+    Import(ImportArgs),
+    /// Look after the folder that `serve` keeps requests in: verify, compact, prune, stats, export
+    Store(StoreArgs),
     /// Show or check the configuration, or print an example of it
     Config(ConfigArgs),
     /// Print the completions of a shell

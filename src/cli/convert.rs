@@ -18,7 +18,7 @@ use crate::files::write::{Losses, Packed};
 use crate::model::Trace;
 use crate::store::parquet::SpanWriter;
 use spool::{Piece, Spool};
-pub(super) use target::{Form, Target, counted};
+pub(super) use target::{Form, Target, counted, form};
 
 /// `dwindle convert`.
 #[derive(Debug, ClapArgs)]

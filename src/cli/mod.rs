@@ -10,6 +10,7 @@ mod convert;
 mod data;
 mod diff;
 mod filter;
+mod import;
 mod input;
 mod list;
 mod overview;
@@ -19,6 +20,7 @@ mod select;
 mod serve;
 mod shell;
 mod sql;
+mod store;
 mod trace;
 mod traces;
 mod waiting;
@@ -34,12 +36,14 @@ pub use config::ConfigArgs;
 pub use convert::{Compress, ConvertArgs, TargetArgs, To};
 pub use diff::DiffArgs;
 pub use filter::FilterArgs;
+pub use import::ImportArgs;
 pub use overview::OverviewArgs;
 pub use printer::Printer;
 pub use select::{ListArgs, ListFormat, SelectArgs};
 pub use serve::ServeArgs;
 pub use shell::{CompletionsArgs, ManArgs};
 pub use sql::SqlArgs;
+pub use store::StoreArgs;
 
 use crate::budget::{Policy, Typical};
 use crate::otlp::Limits;
@@ -139,6 +143,8 @@ fn run(args: &Args, printer: &mut Printer) -> anyhow::Result<Exit> {
         Command::Sql(args) => sql::run(args, &setup()?, printer),
         Command::Filter(args) => filter::run(args, printer),
         Command::Convert(args) => convert::run(args, &setup()?, printer),
+        Command::Import(args) => import::run(args, named, printer),
+        Command::Store(args) => store::run(args, named, printer),
         Command::Config(args) => config::run(args, named, printer),
         Command::Completions(args) => shell::completions(args, printer),
         Command::Man(args) => shell::man(args, printer),
@@ -174,5 +180,11 @@ mod tests {
         assert_eq!(setup.policy, Policy::default());
         let assembly = serve::assembly(&settings.values);
         assert_eq!(assembly, crate::ingest::Config::default());
+        let log = serve::keep::log(&settings);
+        assert_eq!(log, crate::ingest::log::Options::default());
+        assert_eq!(serve::keep::pace(&settings), crate::ingest::Pace::default());
+        let (own, default) = (store::options(&settings), crate::store::Options::default());
+        assert_eq!(own.compaction, default.compaction);
+        assert_eq!(own.grace, default.grace);
     }
 }

@@ -1,5 +1,7 @@
 //! A progress bar on stderr, for long work that somebody watches.
 
+use std::time::Duration;
+
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Inputs up to so many bytes are read before a bar could be seen.
@@ -15,6 +17,34 @@ impl Progress {
     /// One that shows itself only if stderr is watched.
     pub(super) fn new(watched: bool) -> Self {
         Self { watched, bar: None }
+    }
+
+    /// One for work of which nobody knows how far it is.
+    pub(super) fn work(watched: bool, what: &'static str) -> Self {
+        let bar = watched.then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+            bar.set_style(style("{spinner} {msg}"));
+            bar.set_message(what);
+            bar.enable_steady_tick(Duration::from_millis(100));
+            bar
+        });
+        Self { watched, bar }
+    }
+
+    /// `done` of `total` traces are read.
+    pub(super) fn traces(&mut self, done: u64, total: u64) {
+        if !self.watched {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| {
+            let target = ProgressDrawTarget::stderr_with_hz(10);
+            let bar = ProgressBar::with_draw_target(Some(total), target);
+            bar.set_style(style(
+                "reading {bar:32} {human_pos}/{human_len} traces {eta}",
+            ));
+            bar
+        });
+        bar.set_position(done.min(total));
     }
 
     /// `done` of `total` bytes are read; `total` is 0 if that is not known.

@@ -127,6 +127,14 @@ impl Selection {
         })
     }
 
+    /// The stretch of time in which they begin.
+    pub(super) fn window(&self) -> Window {
+        Window {
+            since: self.since,
+            until: self.until,
+        }
+    }
+
     /// Whether a request is one of them.
     pub(super) fn takes(&self, request: &Request) -> bool {
         self.seen.fetch_add(1, Ordering::Relaxed);

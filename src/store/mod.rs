@@ -37,6 +37,7 @@ mod chunk;
 mod compact;
 mod count;
 mod durable;
+mod each;
 mod error;
 mod export;
 mod flush;
@@ -62,6 +63,7 @@ use std::sync::Arc;
 
 pub use compact::Compacted;
 pub use count::{Counts, Load, Outcomes};
+pub use each::{Kept, Passed};
 pub use error::{OpenError, StoreError};
 pub use export::Export;
 pub use flush::Flushed;
@@ -245,6 +247,14 @@ impl Store {
             Some(durable) => retain::prune(durable, now, retention),
             None => Ok(Pruned::default()),
         }
+    }
+
+    /// What [`prune_to`](Self::prune_to) would remove.
+    pub fn would_prune(&self, now: UnixNanos, retention: &Retention) -> Pruned {
+        let durable = self.durable.as_ref();
+        durable.map_or_else(Pruned::default, |durable| {
+            retain::plan(&durable.manifest(), now, retention).0
+        })
     }
 
     /// Reads every file that the manifest names and compares: bytes, rows, order, sums, filters,

@@ -392,7 +392,7 @@ pub(super) fn schema(table: Table) -> PolarsResult<SchemaRef> {
 }
 
 /// How many spans the notes of a request say were dropped.
-fn truncated(notes: &str) -> usize {
+pub(super) fn truncated(notes: &str) -> usize {
     let notes: Vec<String> = serde_json::from_str(notes).unwrap_or_default();
     let counts = notes.iter().filter_map(|note| {
         let count = note.split(' ').next()?.parse().ok()?;

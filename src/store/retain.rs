@@ -1,12 +1,12 @@
 //! Old hours go, whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
 use super::durable::{Change, Durable};
 use super::error::StoreError;
 use super::folder::bounds;
-use super::manifest::PartMeta;
+use super::manifest::{Manifest, PartMeta};
 use super::options::Retention;
 use super::tables::Table;
 use crate::model::{Nanos, UnixNanos};
@@ -39,6 +39,25 @@ pub(super) fn prune(
     let maintenance = durable.maintenance.lock();
     let _maintenance = maintenance.unwrap_or_else(PoisonError::into_inner);
     let mut manifest = durable.manifest();
+    let (pruned, remove) = plan(&manifest, now, retention);
+    if pruned.parts > 0 {
+        let change = Change {
+            remove,
+            ..Change::default()
+        };
+        durable.commit(&mut manifest, change, || ())?;
+    } else {
+        durable.tidy();
+    }
+    Ok(pruned)
+}
+
+/// What would be removed, and the names of the parts.
+pub(super) fn plan(
+    manifest: &Manifest,
+    now: UnixNanos,
+    retention: &Retention,
+) -> (Pruned, BTreeSet<String>) {
     let mut hours: BTreeMap<u64, Vec<&PartMeta>> = BTreeMap::new();
     for part in &manifest.parts {
         hours.entry(part.hour).or_default().push(part);
@@ -46,7 +65,7 @@ pub(super) fn prune(
     let newest = hours.keys().next_back().copied();
     let mut left: u64 = manifest.parts.iter().map(PartMeta::bytes).sum();
     let mut pruned = Pruned::default();
-    let mut change = Change::default();
+    let mut remove = BTreeSet::new();
     for (hour, parts) in hours {
         let bytes: u64 = parts.iter().map(|part| part.bytes()).sum();
         let too_many = retention.max_bytes.is_some_and(|most| left > most);
@@ -62,18 +81,13 @@ pub(super) fn prune(
             pruned.traces += part.traces - part.dead_traces();
             pruned.requests += part.live_requests().total();
             pruned.spans += part.rows(Table::Spans);
-            change.remove.insert(part.id.clone());
+            remove.insert(part.id.clone());
         }
     }
     pruned.over = retention
         .max_bytes
         .map_or(0, |most| left.saturating_sub(most));
-    if pruned.parts > 0 {
-        durable.commit(&mut manifest, change, || ())?;
-    } else {
-        durable.tidy();
-    }
-    Ok(pruned)
+    (pruned, remove)
 }
 
 fn is_older(hour: u64, now: UnixNanos, retention: &Retention) -> bool {

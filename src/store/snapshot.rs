@@ -16,7 +16,7 @@ use super::memory::{Fresh, Stored, prefix_range};
 use super::parts::{Part, Reach, collect, scan, without};
 use super::tables::{Builder, Table, Wanted};
 use crate::budget::{Policy, Typical, analyse};
-use crate::model::{Note, Trace, TraceId, UnixNanos};
+use crate::model::{Analysis, Note, Trace, TraceId, UnixNanos};
 
 /// A stretch of time: from `since`, which is in it, to `until`, which is not. Without a bound it
 /// has no end on that side.
@@ -319,7 +319,24 @@ pub(super) fn lookup(
         revision = revision.max(requests.map(|request| request.revision).max().unwrap_or(0));
         log_from = fresh.log_from;
     }
-    let mut analysis = analyse(&whole, policy, &Typical::default());
+    let analysis = restored(&whole, revision, truncated, policy);
+    Ok(Some(Stored {
+        trace: Arc::new(whole),
+        analysis: Arc::new(analysis),
+        sample: false,
+        log_from,
+    }))
+}
+
+/// The analysis of a trace that was read back, with what its requests' rows said that its spans
+/// cannot: the revision, and how many spans were dropped.
+pub(super) fn restored(
+    trace: &Trace,
+    revision: u32,
+    truncated: usize,
+    policy: &Policy,
+) -> Analysis {
+    let mut analysis = analyse(trace, policy, &Typical::default());
     for request in &mut analysis.requests {
         request.revision = revision.max(1);
         if truncated > 0 {
@@ -330,12 +347,7 @@ pub(super) fn lookup(
             request.notes.sort_unstable();
         }
     }
-    Ok(Some(Stored {
-        trace: Arc::new(whole),
-        analysis: Arc::new(analysis),
-        sample: false,
-        log_from,
-    }))
+    analysis
 }
 
 fn empty(table: Table) -> Result<DataFrame, StoreError> {

@@ -27,6 +27,7 @@ mod hostile;
 mod ingest;
 mod inputs;
 mod jaeger;
+mod keeping;
 mod listen;
 mod lists;
 mod log;

@@ -20,11 +20,25 @@ fn every_command_and_flag_of_the_readme_exists() {
         "filter",
         "sql",
         "convert",
+        "import",
+        "store",
         "config",
         "completions",
         "man",
     ]
-    .map(|command| (command, help(command)))
+    .map(|command| {
+        let below: &[&str] = match command {
+            "store" => &["verify", "compact", "prune", "stats", "export"],
+            _ => &[],
+        };
+        let below = below
+            .iter()
+            .map(|below| help(&format!("{command} {below}")));
+        (
+            command,
+            below.fold(help(command), |all, below| all + &below),
+        )
+    })
     .into();
     let any = |flag: &str| helps.iter().any(|(_, help)| has(help, flag));
     for code in codes() {
@@ -172,10 +186,7 @@ fn readme() -> String {
 }
 
 fn help(command: &str) -> String {
-    let args: Vec<&str> = [command, "--help"]
-        .into_iter()
-        .filter(|arg| !arg.is_empty())
-        .collect();
+    let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
     let output = support::run(&args);
     assert_eq!(output.status.code(), Some(0), "`dwindle {command} --help`");
     String::from_utf8(output.stdout).unwrap()

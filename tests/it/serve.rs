@@ -23,17 +23,21 @@ struct Server {
     http: SocketAddr,
     web: SocketAddr,
     /// Where it keeps what came, unless the options name another folder.
-    _data: TempDir,
+    data: Option<TempDir>,
 }
 
 impl Server {
     fn start(options: &[&str]) -> Self {
-        let data = tempfile::tempdir().unwrap();
+        Self::over(tempfile::tempdir().unwrap(), options)
+    }
+
+    /// One that keeps what comes in this folder.
+    fn over(data: TempDir, options: &[&str]) -> Self {
         let mut command = support::dwindle();
-        command.env("DWINDLE_DATA", data.path());
         command.args(["serve", "--grpc-addr", "127.0.0.1:0"]);
         command.args(["--http-addr", "127.0.0.1:0"]);
         command.env("DWINDLE_WEB_ADDR", "127.0.0.1:0");
+        command.env("DWINDLE_DATA", data.path());
         command.env("DWINDLE_QUIET", "50ms").args(options);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -50,10 +54,10 @@ impl Server {
         Self {
             child,
             stderr,
+            data: Some(data),
             grpc: format!("http://{grpc}"),
             http: http.trim_end_matches("/v1/traces").parse().unwrap(),
             web: web.trim_end_matches('/').parse().unwrap(),
-            _data: data,
         }
     }
 
@@ -102,7 +106,13 @@ impl Server {
     }
 
     /// Asks it to stop; its exit code and what it said last.
-    fn stop(mut self, signal: &str) -> (Option<i32>, String) {
+    fn stop(self, signal: &str) -> (Option<i32>, String) {
+        let (code, said, _) = self.end(signal);
+        (code, said)
+    }
+
+    /// The same, and its folder.
+    fn end(mut self, signal: &str) -> (Option<i32>, String, TempDir) {
         let pid = self.child.id().to_string();
         assert!(
             Command::new("kill")
@@ -113,7 +123,8 @@ impl Server {
         );
         let mut rest = String::new();
         self.stderr.read_to_string(&mut rest).unwrap();
-        (self.child.wait().unwrap().code(), rest)
+        let code = self.child.wait().unwrap().code();
+        (code, rest, self.data.take().unwrap())
     }
 }
 
@@ -263,6 +274,78 @@ fn a_signal_ends_it_with_everything_analysed() {
         assert_eq!(code, Some(0), "{signal}: {said}");
         assert!(!said.contains("not analysed"), "{said}");
     }
+}
+
+#[test]
+fn what_came_is_there_after_a_restart_and_for_other_commands() {
+    let first = Server::start(&["--quiet", "60s"]).ready();
+    let folder = first
+        .data
+        .as_ref()
+        .unwrap()
+        .path()
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let json = traces_to_json(&[span(1, 1, None), span(1, 2, Some(1))]);
+    assert_eq!(first.export("application/json", json.as_bytes()).0, 200);
+    let (code, said, data) = first.end("-TERM");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains(&format!("data       {folder}: empty\n")),
+        "{said}"
+    );
+    assert!(said.contains("sample requests are shown"), "{said}");
+
+    let second = Server::over(data, &[]).ready();
+    let requests = second.trace(&trace_id(1).to_string());
+    assert_eq!(requests[0]["spans"], 2);
+    // It has requests of its own: no samples.
+    assert_eq!(second.requests().len(), 1);
+    let run = |args: &[&str]| {
+        let mut command = support::dwindle();
+        command.env("DWINDLE_DATA", &folder).args(args);
+        let output = command.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+            said,
+        )
+    };
+    let (code, stats, said) = run(&["store", "stats", "--format", "json"]);
+    assert_eq!(code, Some(0), "{said}");
+    let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
+    assert_eq!(
+        (&stats["requests"], &stats["tables"]["spans"]["rows"]),
+        (&1.into(), &2.into())
+    );
+    assert_eq!(run(&["store", "verify"]).0, Some(0));
+    let (code, exported, said) = run(&["store", "export", "-o", "-"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(support::spans(&exported).len(), 2);
+    for args in [&["store", "compact"][..], &["import", "x.json"][..]] {
+        let (code, _, said) = run(args);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("in use by another Dwindle"), "{said}");
+    }
+    let (code, said, _) = second.end("-TERM");
+    assert_eq!(code, Some(0), "{said}");
+    let data = format!("data       {folder}: 1 request since ");
+    assert!(said.contains(&data) && !said.contains("sample"), "{said}");
+}
+
+#[test]
+fn memory_alone_leaves_nothing_behind() {
+    let server = Server::start(&["--memory-only", "--no-samples"]).ready();
+    let folder = server.data.as_ref().unwrap().path().to_owned();
+    let json = traces_to_json(&[span(1, 1, None)]);
+    assert_eq!(server.export("application/json", json.as_bytes()).0, 200);
+    server.trace(&trace_id(1).to_string());
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0);
+    let (code, said, _) = server.end("-TERM");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("in memory only"), "{said}");
 }
 
 #[test]

@@ -584,6 +584,9 @@ fn completions_name_every_command_in_every_shell() {
             "config",
             "no-samples",
             "max-kept-bytes",
+            "import",
+            "older-than",
+            "retain-for",
         ] {
             assert!(stdout(&output).contains(word), "{shell}: {word}");
         }
@@ -627,6 +630,9 @@ fn there_is_a_page_for_each_command() {
         ("dwindle-serve.1", "quiet\\-incomplete"),
         ("dwindle-config-check.1", "dwindle config check"),
         ("dwindle-traces.1", "Examples"),
+        ("dwindle-import.1", "changes nothing"),
+        ("dwindle-store-export.1", "since"),
+        ("dwindle-store-prune.1", "dry\\-run"),
     ] {
         let text = std::fs::read_to_string(pages.join(page)).unwrap();
         assert!(text.contains(words), "{page}: {text}");

@@ -1,9 +1,9 @@
 //! `dwindle serve`: the receivers, the assembly and the pages in one process.
 
 mod args;
+pub(super) mod keep;
 mod samples;
 mod signals;
-mod storage;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 
 pub use args::ServeArgs;
 
+use self::keep::Kept;
 use self::signals::Signals;
 use super::{Exit, Printer, size, warn_of_variables};
 use crate::ingest::{self, Closed, Ingest};
@@ -25,6 +26,9 @@ use crate::receive::{self, Connections, Receiver};
 use crate::settings::{self, Settings, Values};
 use crate::telemetry::{Telemetry, clock};
 use crate::web;
+
+/// The folder of the log, in that of the store.
+pub(super) const LOG: &str = "log";
 
 /// How long pages may take to finish once everything else has stopped.
 const PAGES_DRAIN: Duration = Duration::from_secs(1);
@@ -50,31 +54,32 @@ pub(super) fn run(
 
 async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
     let policy = settings.policy.clone();
+    let sockets = Sockets::bind(&settings.values).await?;
+    let kept = Kept::open(settings)?;
     let settings = &settings.values;
-    let sockets = Sockets::bind(settings).await?;
-    let telemetry = Arc::new(Telemetry::new());
-    let (store, log) = storage::open(settings, &policy)?;
-    let at_once = match log {
+    let at_once = match kept.log {
         Some(_) => "stopped at once; what was acknowledged is in the log",
         None => "stopped at once; spans may be lost",
     };
-    let mut samples = 0;
-    if !*settings.serve.no_samples && store.snapshot().counts().traces == 0 {
-        samples = samples::load(store.memory(), &policy, UnixNanos(clock::unix_nanos()));
-    }
+    let telemetry = Arc::new(Telemetry::new());
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let ingest = Arc::new(Ingest::start(ingest::Setup {
         config: assembly(settings),
-        policy,
-        store: Arc::clone(&store),
+        policy: policy.clone(),
+        store: Arc::clone(&kept.store),
         telemetry: Arc::clone(&telemetry),
         clock: || Nanos(clock::monotonic_nanos()),
         threads,
-        log,
+        log: kept.log.clone(),
     })?);
+    let mut samples = 0;
+    if !*settings.serve.no_samples && kept.is_empty(&ingest) {
+        let memory = kept.store.memory();
+        samples = samples::load(memory, &policy, UnixNanos(clock::unix_nanos()));
+    }
     let receiver = Receiver::new(Arc::clone(&ingest), intake(settings, threads));
     let pages = web::router(web::State {
-        store,
+        store: Arc::clone(&kept.store),
         telemetry: Arc::clone(&telemetry),
         grpc_addr: sockets.grpc_addr.clone(),
         http_addr: sockets.http_addr.clone(),
@@ -82,10 +87,22 @@ async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
     });
 
     let mut signals = Signals::new()?;
-    sockets.announce(printer, samples);
+    sockets.announce(printer);
+    kept.announce(&ingest, printer);
+    if samples > 0 {
+        printer.say(&format!(
+            "{samples} sample requests are shown until the first span comes; --no-samples starts \
+             empty"
+        ));
+    }
     let running = Running::start(sockets, &receiver, pages, settings);
-    telemetry.set_ready(true);
-    signals.next().await;
+    tokio::select! {
+        () = keep::replayed(&ingest) => {
+            telemetry.set_ready(true);
+            signals.next().await;
+        }
+        () = signals.next() => {}
+    }
     telemetry.set_ready(false);
     printer.say("stopping; another signal stops at once");
     tokio::select! {
@@ -141,16 +158,10 @@ impl Sockets {
         })
     }
 
-    fn announce(&self, printer: &Printer, samples: usize) {
+    fn announce(&self, printer: &Printer) {
         printer.say(&format!("dashboard  http://{}/", self.web_addr));
         printer.say(&format!("OTLP/gRPC  http://{}", self.grpc_addr));
         printer.say(&format!("OTLP/HTTP  http://{}/v1/traces", self.http_addr));
-        if samples > 0 {
-            printer.say(&format!(
-                "{samples} sample requests are shown until the first span comes; \
-                 --no-samples starts empty"
-            ));
-        }
     }
 }
 

@@ -15,10 +15,12 @@
 
 mod read;
 mod sum;
+mod tables;
 mod write;
 
 pub use read::{FileError, Source, is_parquet, read_spans};
 pub(super) use read::{check, guarded};
+pub use tables::TablesWriter;
 pub(super) use write::{Groups, other};
 pub use write::{SpanWriter, write};
 

@@ -173,6 +173,16 @@ pub struct Builder {
 #[derive(Debug, Clone, Default)]
 pub struct Added(Vec<(u32, u32)>);
 
+impl Added {
+    /// How many spans, if spans are built.
+    pub fn spans(&self) -> usize {
+        // They are the last table.
+        self.0
+            .last()
+            .map_or(0, |(first, end)| (end - first) as usize)
+    }
+}
+
 impl Builder {
     /// No rows yet.
     pub fn new(wanted: &Wanted) -> Self {

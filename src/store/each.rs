@@ -1,0 +1,299 @@
+//! Every trace of a stretch of time, whole, in about the memory of a row group.
+//!
+//! Hour by hour, and of each hour all files are opened before the first of them is read: a server
+//! that merges or removes them meanwhile takes only their names away.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use polars::prelude::{col, lit};
+
+use super::durable::{Durable, State};
+use super::error::StoreError;
+use super::parquet::{self, FileError, Source};
+use super::parts::{Part, Reach, collect, truncated};
+use super::snapshot::{Window, lookup, restored};
+use super::tables::Table;
+use super::{Store, Stored};
+use crate::budget::Policy;
+use crate::model::{Span, SpanLog, Trace, TraceId};
+
+/// How often an hour is looked at again because its files went before they were opened.
+const TRIES: u32 = 5;
+
+/// A trace of the store.
+#[derive(Debug, Clone)]
+pub struct Kept(What);
+
+#[derive(Debug, Clone)]
+enum What {
+    /// All of it is in one part.
+    Read {
+        trace: Trace,
+        /// What its requests' rows say that its spans cannot.
+        marks: Marks,
+    },
+    /// It was put together from several.
+    Found(Stored),
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Marks {
+    revision: u32,
+    truncated: usize,
+}
+
+/// How far [`Store::each`] has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Passed {
+    /// Traces that were read.
+    pub traces: u64,
+    /// Traces in the window's hours, some of them superseded.
+    pub of: u64,
+}
+
+impl Kept {
+    /// Its spans and log records.
+    pub fn into_trace(self) -> Trace {
+        match self.0 {
+            What::Read { trace, .. } => trace,
+            What::Found(stored) => Arc::unwrap_or_clone(stored.trace),
+        }
+    }
+
+    /// Itself with its analysis, as [`Store::get`] gives it.
+    pub fn analysed(self, policy: &Policy) -> Stored {
+        match self.0 {
+            What::Read { trace, marks } => {
+                let analysis = restored(&trace, marks.revision, marks.truncated, policy);
+                Stored {
+                    trace: Arc::new(trace),
+                    analysis: Arc::new(analysis),
+                    sample: false,
+                    log_from: u64::MAX,
+                }
+            }
+            What::Found(stored) => stored,
+        }
+    }
+}
+
+impl Store {
+    /// Hands over the newest state of every trace that has a request in one of the window's hours,
+    /// hour by hour, piece by piece, until `take` is false. What is in memory alone is not among
+    /// them. A trace that another process supersedes meanwhile may come in both states.
+    ///
+    /// Returns what is damaged or missing, file by file: that is left out.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn each(
+        &self,
+        window: &Window,
+        take: &mut dyn FnMut(Vec<Kept>, Passed) -> bool,
+    ) -> Result<Vec<String>, StoreError> {
+        let Some(durable) = &self.durable else {
+            return Ok(Vec::new());
+        };
+        let mut walk = Walk {
+            policy: &self.policy,
+            split: HashSet::new(),
+            passed: Passed::default(),
+            faults: Vec::new(),
+            take,
+        };
+        let mut hours: BTreeMap<u64, u64> = BTreeMap::new();
+        for part in &durable.state().parts {
+            if window.meets(part.meta.min_start, part.meta.max_start) {
+                *hours.entry(part.meta.hour).or_default() += part.meta.traces;
+            }
+        }
+        walk.passed.of = hours.values().sum();
+        for hour in hours.into_keys() {
+            let (state, open) = self.open_hour(hour, window)?;
+            walk.faults.extend(open.faults);
+            for (part, source) in open.parts {
+                if !walk.part(&state, &part, source)? {
+                    return Ok(walk.faults);
+                }
+            }
+        }
+        Ok(walk.faults)
+    }
+
+    fn open_hour(&self, hour: u64, window: &Window) -> Result<(Arc<State>, Open), StoreError> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            self.refresh().ok();
+            let state = self.durable.as_ref().map(Durable::state);
+            let state = state.unwrap_or_default();
+            let mut open = Open::default();
+            let mut gone = false;
+            for part in state.parts.iter().filter(|part| part.meta.hour == hour) {
+                let meets = window.meets(part.meta.min_start, part.meta.max_start);
+                if !meets || part.meta.table(Table::Spans).is_none() {
+                    continue;
+                }
+                let path = part.files.path(Table::Spans);
+                match Source::open(&path) {
+                    Ok(source) => open.parts.push((Arc::clone(part), source)),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                        gone = true;
+                        open.faults.push(format!("{}: is missing", path.display()));
+                    }
+                    Err(error) => return Err(StoreError::io(path)(error)),
+                }
+            }
+            if !gone || tries == TRIES || !self.refresh().unwrap_or(false) {
+                return Ok((state, open));
+            }
+        }
+    }
+}
+
+/// The files of an hour.
+#[derive(Debug, Default)]
+struct Open {
+    parts: Vec<(Arc<Part>, Source)>,
+    faults: Vec<String>,
+}
+
+struct Walk<'a> {
+    policy: &'a Policy,
+    /// Traces that are in several parts and were handed over.
+    split: HashSet<TraceId>,
+    passed: Passed,
+    faults: Vec<String>,
+    take: &'a mut dyn FnMut(Vec<Kept>, Passed) -> bool,
+}
+
+impl Walk<'_> {
+    /// Hands over what begins in a part; false if nothing more is wanted.
+    fn part(&mut self, state: &State, part: &Part, source: Source) -> Result<bool, StoreError> {
+        let mut last: Option<Trace> = None;
+        let mut result = Ok(true);
+        let read = parquet::read_spans(source, &mut |spans, logs| {
+            let traces = whole(&mut last, spans, logs);
+            result = self.give(state, part, traces);
+            matches!(result, Ok(true))
+        });
+        if !matches!(result, Ok(true)) {
+            return result;
+        }
+        match read {
+            Ok(()) => self.give(state, part, last.into_iter().collect()),
+            Err(FileError::Io(error)) => Err(StoreError::io(path(part))(error)),
+            Err(error) => {
+                self.faults
+                    .push(format!("{}: {error}", path(part).display()));
+                Ok(true)
+            }
+        }
+    }
+
+    fn give(&mut self, state: &State, part: &Part, traces: Vec<Trace>) -> Result<bool, StoreError> {
+        let (Some(first), Some(last)) = (traces.first(), traces.last()) else {
+            return Ok(true);
+        };
+        let marks = marks(part, first.id, last.id)?;
+        self.passed.traces += traces.len() as u64;
+        let mut kept = Vec::with_capacity(traces.len());
+        for trace in traces {
+            if part.dead.has(trace.id) {
+                continue;
+            }
+            let reach = Reach::of(&trace);
+            let elsewhere = state
+                .candidates(trace.id, Some(reach))
+                .any(|other| other.meta.id != part.meta.id);
+            if elsewhere {
+                if self.split.contains(&trace.id) {
+                    continue;
+                }
+                // A filter may be wrong; what is found tells.
+                let found = lookup(state, None, trace.id, Some(reach), self.policy);
+                match found {
+                    Ok(Some(found)) if found.trace.spans.len() > trace.spans.len() => {
+                        self.split.insert(trace.id);
+                        kept.push(Kept(What::Found(found)));
+                        continue;
+                    }
+                    // Another process took the other part away: what is here is handed over.
+                    Ok(_) | Err(StoreError::Changed | StoreError::Damaged { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            let marks = marks.get(&trace.id).copied().unwrap_or_default();
+            kept.push(Kept(What::Read { trace, marks }));
+        }
+        Ok((self.take)(kept, self.passed))
+    }
+}
+
+fn path(part: &Part) -> PathBuf {
+    part.files.path(Table::Spans)
+}
+
+/// The traces of these spans, which come trace by trace; the last one, of which more may come,
+/// waits in `last`.
+fn whole(last: &mut Option<Trace>, spans: Vec<Span>, logs: Vec<SpanLog>) -> Vec<Trace> {
+    let mut traces: Vec<Trace> = last.take().into_iter().collect();
+    for span in spans {
+        match traces.last_mut() {
+            Some(trace) if trace.id == span.trace_id => trace.spans.push(span),
+            _ => traces.push(Trace {
+                id: span.trace_id,
+                spans: vec![span],
+                logs: Vec::new(),
+            }),
+        }
+    }
+    let mut at = 0;
+    for log in logs {
+        // They come in the order of their spans.
+        while traces.get(at).is_some_and(|trace| trace.id < log.trace_id) {
+            at += 1;
+        }
+        if let Some(trace) = traces.get_mut(at) {
+            trace.logs.push(log);
+        }
+    }
+    *last = traces.pop();
+    traces
+}
+
+/// What the rows of requests say of the traces from `first` to `last`.
+fn marks(
+    part: &Part,
+    first: TraceId,
+    last: TraceId,
+) -> Result<BTreeMap<TraceId, Marks>, StoreError> {
+    let mut marks: BTreeMap<TraceId, Marks> = BTreeMap::new();
+    let rows = match part.scan(Table::Requests) {
+        Ok(Some(rows)) => rows,
+        // Its spans are there all the same.
+        Ok(None) | Err(StoreError::Damaged { .. } | StoreError::Changed) => return Ok(marks),
+        Err(error) => return Err(error),
+    };
+    let id = || col("trace_id");
+    let between = id()
+        .gt_eq(lit(first.to_string()))
+        .and(id().lt_eq(lit(last.to_string())));
+    let columns = [id(), col("revision"), col("notes")];
+    let frame = collect(rows.filter(between).select(columns))?;
+    let ids = frame.column("trace_id")?.str()?.iter();
+    let revisions = frame.column("revision")?.i64()?.iter();
+    let notes = frame.column("notes")?.str()?.iter();
+    for ((id, revision), notes) in ids.zip(revisions).zip(notes) {
+        let Some(id) = id.and_then(|id| id.parse().ok()) else {
+            continue;
+        };
+        let of: &mut Marks = marks.entry(id).or_default();
+        of.revision = of.revision.max(revision.unwrap_or(0) as u32);
+        of.truncated = of.truncated.max(notes.map_or(0, truncated));
+    }
+    Ok(marks)
+}
