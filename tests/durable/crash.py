@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import csv
 import io
+import itertools
 import os
 import pathlib
 import random
@@ -182,9 +183,12 @@ def rounds(dwindle, folder, count, seed):
     return f"{kills} kills, {torn} with a file under way, {len(ledger.acknowledged)} spans acknowledged, {len(found)} stored, {ledger.counts}"
 
 
-def send_for(server, ledger, seconds, seed, unsent):
+SEEDS = itertools.count()
+
+
+def send_for(server, ledger, seconds, unsent):
     stop = threading.Event()
-    thread = threading.Thread(target=load, args=(server, ledger, stop, seed, unsent))
+    thread = threading.Thread(target=load, args=(server, ledger, stop, next(SEEDS), unsent))
     thread.start()
     time.sleep(seconds)
     stop.set()
@@ -199,23 +203,32 @@ def until(what, seconds, holds):
         time.sleep(0.05)
 
 
-def mount(folder, options):
-    folder.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], check=True)
+@contextlib.contextmanager
+def disk_of(folder, size):
+    """A disk of its own; what is on it is kept if a test fails."""
+    disk = folder / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], check=True)
+    try:
+        yield disk
+    except BaseException:
+        shutil.copytree(disk / "data", folder / "data", dirs_exist_ok=True)
+        raise
+    finally:
+        subprocess.run(["umount", "-l", disk], check=False)
 
 
 def full_disk(dwindle, folder):
     """The disk fills up while spans come, and gets room again."""
-    ledger, unsent, disk = Ledger(), [], folder / "small"
-    mount(disk, "size=32m")
-    try:
+    ledger, unsent = Ledger(), []
+    with disk_of(folder, "32m") as disk:
         (disk / "filler").write_bytes(bytes(20 << 20))
         with Server(dwindle, disk / "data", *BUSY) as server:
             server.ready()
             began = time.monotonic()
             big = 0
             while ledger.counts["refused"] == 0 and time.monotonic() - began < 90:
-                send_for(server, ledger, 0.5, big, unsent)
+                send_for(server, ledger, 0.5, unsent)
                 # What else lives on the disk grows until there is no room.
                 free = shutil.disk_usage(disk).free
                 with (disk / f"filler{big}").open("wb") as file, contextlib.suppress(OSError):
@@ -228,7 +241,7 @@ def full_disk(dwindle, folder):
             taken = ledger.counts["acknowledged"]
 
             def again():
-                send_for(server, ledger, 0.3, 7, unsent)
+                send_for(server, ledger, 0.3, unsent)
                 return ledger.counts["acknowledged"] > taken + 2
             until("takes spans again", 60, again)
             sender = Sender(server.address["OTLP/HTTP"])
@@ -240,23 +253,20 @@ def full_disk(dwindle, folder):
             equal(f"exit code ({server.said()[-500:]})", server.stop(), 0)
         check(dwindle, disk / "data", ledger)
         return f"{ledger.counts}"
-    finally:
-        subprocess.run(["umount", "-l", disk], check=False)
 
 
 def full_disk_killed(dwindle, folder):
     """Killed while its disk is full: what was acknowledged is there when there is room."""
-    ledger, unsent, disk = Ledger(), [], folder / "small"
-    mount(disk, "size=32m")
-    try:
+    ledger, unsent = Ledger(), []
+    with disk_of(folder, "32m") as disk:
         with Server(dwindle, disk / "data", *BUSY) as server:
             server.ready()
-            send_for(server, ledger, 1, 1, unsent)
+            send_for(server, ledger, 1, unsent)
             with (disk / "filler").open("wb") as file, contextlib.suppress(OSError):
                 while True:
                     file.write(bytes(1 << 16))
                     file.flush()
-            send_for(server, ledger, 2, 2, unsent)
+            send_for(server, ledger, 2, unsent)
             server.kill()
         (disk / "filler").unlink()
         with Server(dwindle, disk / "data", *BUSY) as server:
@@ -266,18 +276,15 @@ def full_disk_killed(dwindle, folder):
         # What was held back by us, and what was refused, never came.
         check(dwindle, disk / "data", ledger)
         return f"{ledger.counts}"
-    finally:
-        subprocess.run(["umount", "-l", disk], check=False)
 
 
 def read_only(dwindle, folder):
     """The folder turns read-only under a running server, and back; and nothing starts on one."""
-    ledger, unsent, disk = Ledger(), [], folder / "turning"
-    mount(disk, "size=64m")
-    try:
+    ledger, unsent = Ledger(), []
+    with disk_of(folder, "64m") as disk:
         with Server(dwindle, disk / "data", *BUSY) as server:
             server.ready()
-            send_for(server, ledger, 1, 1, unsent)
+            send_for(server, ledger, 1, unsent)
             server.kill()
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
         code, _, err = command(dwindle, "serve", "--data", disk / "data", "--web-addr", "127.0.0.1:0",
@@ -294,8 +301,6 @@ def read_only(dwindle, folder):
             equal("exit code", server.stop(), 0)
         check(dwindle, disk / "data", ledger)
         return f"{ledger.counts}"
-    finally:
-        subprocess.run(["umount", "-l", disk], check=False)
 
 
 def second_server(dwindle, folder):
@@ -314,7 +319,7 @@ def torn_record(dwindle, folder):
     ledger, unsent, data = Ledger(), [], folder / "data"
     with Server(dwindle, data, "--quiet", "100ms", "--flush-after", "1h") as server:
         server.ready()
-        send_for(server, ledger, 1.5, 1, unsent)
+        send_for(server, ledger, 1.5, unsent)
         server.kill()
     files = sorted((path for path in (data / "log").rglob("*") if path.is_file()), key=lambda p: p.stat().st_mtime_ns)
     newest = [path for path in files if path.stat().st_size > 0 and path.suffix in (".jnl", ".log", "")][-1]
@@ -333,7 +338,7 @@ def flipped_byte(dwindle, folder):
     ledger, unsent, data = Ledger(), [], folder / "data"
     with Server(dwindle, data, *BUSY) as server:
         server.ready()
-        send_for(server, ledger, 2, 1, unsent)
+        send_for(server, ledger, 2, unsent)
         server.settled()
         equal("exit code", server.stop(), 0)
     whole = len(stored(dwindle, data))
@@ -351,7 +356,7 @@ def flipped_byte(dwindle, folder):
         server.ready()
         status, page = server.get("/api/v1/requests")
         equal(f"status of the list ({page[:200]})", status, 200)
-        send_for(server, ledger, 1, 2, [])
+        send_for(server, ledger, 1, [])
         server.settled()
         equal("exit code", server.stop(), 0)
     return f"{victim.name}, {whole} spans before"
