@@ -147,19 +147,19 @@ def rounds(dwindle, folder, count, seed):
     for number in range(count):
         with Server(dwindle, data, *options) as server:
             moment = rng.random()
-            if moment < 0.1:
-                # While it starts.
+            stop, threads = threading.Event(), []
+            if moment < 0.15:
+                # While it starts, and reads its log.
                 time.sleep(rng.uniform(0, 0.3))
-                server.kill()
-                kills += 1
-                continue
-            server.ready()
-            stop = threading.Event()
-            threads = [threading.Thread(target=load, args=(server, ledger, stop, rng.random(), unsent)) for _ in range(3)]
-            for thread in threads:
-                thread.start()
-            time.sleep(rng.uniform(0.3, 2.5))
-            if moment < 0.45:
+            else:
+                server.ready()
+                threads = [
+                    threading.Thread(target=load, args=(server, ledger, stop, rng.random(), unsent)) for _ in range(3)
+                ]
+                for thread in threads:
+                    thread.start()
+                time.sleep(rng.uniform(0.3, 2.5))
+            if 0.15 <= moment < 0.5:
                 until = time.monotonic() + 1
                 while not under_way(data) and time.monotonic() < until:
                     pass
@@ -178,8 +178,7 @@ def rounds(dwindle, folder, count, seed):
                         unsent.pop()
                 server.settled()
                 equal(f"exit code of an orderly stop ({server.said()[-500:]})", server.stop(), 0)
-            check(dwindle, data, ledger)
-    found = check(dwindle, data, ledger)
+            found = check(dwindle, data, ledger)
     return f"{kills} kills, {torn} with a file under way, {len(ledger.acknowledged)} spans acknowledged, {len(found)} stored, {ledger.counts}"
 
 
