@@ -28,6 +28,7 @@ use crate::store::tables::{self, Builder, Table};
 
 Instants are UTC, durations milliseconds. Statements only read, and only these tables.
 POLARS_MAX_THREADS sets how many threads work on one [default: as many as there are cores].")]
+#[command(mut_arg("files", |files| files.required_unless_present("schema")))]
 pub struct SqlArgs {
     /// The statement: SELECT or WITH
     #[arg(required = true, value_name = "SQL")]
