@@ -1,6 +1,8 @@
 //! How a number is written: thousands with a comma, milliseconds with decimals only where they
 //! matter, a true minus, a no-break space before units and `%`, `·` for what is unknown.
 
+use std::time::Duration;
+
 use crate::model::number::{self, decimal, fixed};
 use crate::model::{Nanos, UnixNanos};
 
@@ -82,6 +84,19 @@ pub fn word(number: usize) -> String {
         .map_or_else(|| count(number), |word| (*word).to_owned())
 }
 
+/// An age in its largest unit that leaves no rest: `30 days`, `36 hours`, `90 minutes`.
+pub fn age(age: Duration) -> String {
+    let seconds = age.as_secs();
+    let (unit, one, many) = match seconds {
+        _ if seconds.is_multiple_of(86_400) => (86_400, "day", "days"),
+        _ if seconds.is_multiple_of(3_600) => (3_600, "hour", "hours"),
+        _ if seconds.is_multiple_of(60) => (60, "minute", "minutes"),
+        _ => (1, "second", "seconds"),
+    };
+    let number = usize::try_from(seconds / unit).unwrap_or(usize::MAX);
+    counted(number, one, many)
+}
+
 /// An instant for people: `2026-10-07 09:15:00.000 UTC`.
 pub fn instant(time: UnixNanos) -> String {
     // RFC 3339 with nine decimals is ASCII of a fixed shape up to the year 9999.
@@ -122,6 +137,20 @@ mod tests {
         assert_eq!(text(-42_000_000), "\u{2212}42");
         assert_eq!(text(i64::MIN), "\u{2212}9,223,372,036,855");
         assert_eq!(text(9_999_999), "10");
+    }
+
+    #[test]
+    fn an_age_stands_in_its_largest_whole_unit() {
+        for (seconds, text) in [
+            (30 * 86_400, "30 days"),
+            (86_400, "1 day"),
+            (36 * 3_600, "36 hours"),
+            (90 * 60, "90 minutes"),
+            (61, "61 seconds"),
+        ] {
+            let spaced = age(Duration::from_secs(seconds)).replace(NBSP, " ");
+            assert_eq!(spaced, text);
+        }
     }
 
     #[test]

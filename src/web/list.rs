@@ -5,6 +5,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use super::Keeping;
 use super::asking::Site;
 use super::error::{self, Problem};
 use super::params::{Link, Params, bad};
@@ -239,7 +240,7 @@ fn build(state: &super::State, asked: &Asked) -> Result<RequestsPage, Problem> {
         faults: faults(&snapshot),
         outcomes: outcomes(asked, Some(&page.counts)),
         heading: heading(query.outcome, page.matching),
-        showing: showing(&page, asked, &day),
+        showing: showing(state, &page, asked, &day),
         empty: rows.is_empty().then(|| empty(asked, &page)),
         pager: pager(asked, &page),
         rows,
@@ -356,26 +357,36 @@ fn words(outcome: Outcome) -> String {
     }
 }
 
-fn showing(page: &Page, asked: &Asked, day: &str) -> String {
+fn showing(state: &super::State, page: &Page, asked: &Asked, day: &str) -> String {
     let query = &asked.query;
-    let mut out = if query.outcome.is_some() || !query.selection.is_all() {
-        format!("of {} held", number::count(page.held))
+    let mut said = Vec::new();
+    if query.outcome.is_some() || !query.selection.is_all() {
+        said.push(format!("of {} held", number::count(page.held)));
     } else {
-        "held in memory; the oldest leave first".to_owned()
-    };
+        said.extend(kept(state));
+    }
     if page.rows.len() < page.matching {
         let rows = number::count(page.rows.len());
         let which = match query.cursor {
-            Some(_) => format!("; showing {rows} further ones"),
-            None => format!("; showing the first {rows}"),
+            Some(_) => format!("showing {rows} further ones"),
+            None => format!("showing the first {rows}"),
         };
-        out.push_str(&which);
+        said.push(which);
     }
     if !day.is_empty() {
-        out.push_str("; ");
-        out.push_str(day);
+        said.push(day.to_owned());
     }
-    out
+    said.join("; ")
+}
+
+/// What stays of the requests, as far as that is known.
+fn kept(state: &super::State) -> Option<String> {
+    match state.keeping {
+        Keeping::Memory => Some("held in memory; the oldest leave first".to_owned()),
+        // Samples stay until a span comes.
+        Keeping::Folder(_) if state.store.has_samples() => None,
+        Keeping::Folder(age) => Some(format!("kept for {}", number::age(age?))),
+    }
 }
 
 /// A link for each outcome, with its count where the filter makes sense.

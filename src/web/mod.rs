@@ -16,6 +16,7 @@ mod trace;
 mod view;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
@@ -29,6 +30,8 @@ use crate::telemetry::{self, Telemetry};
 pub struct State {
     /// The requests.
     pub store: Arc<Store>,
+    /// What stays of them.
+    pub keeping: Keeping,
     /// The server's counters.
     pub telemetry: Arc<Telemetry>,
     /// Where OTLP/gRPC listens, as `host:port`; pages say so to who has sent nothing yet.
@@ -38,6 +41,15 @@ pub struct State {
     /// Where these pages listen, as `host:port`. When that is a loopback address, requests that
     /// name another host are refused (DNS rebinding).
     pub web_addr: String,
+}
+
+/// What stays of what the store was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    /// What memory has room for: the oldest requests leave first.
+    Memory,
+    /// What is in a folder, at most for so long; `None` without such a limit.
+    Folder(Option<Duration>),
 }
 
 /// The routes of the pages, the API, `/metrics`, `/healthz` and `/readyz`.

@@ -4,6 +4,7 @@ mod filter;
 mod markup;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header::{self, HeaderMap};
@@ -19,7 +20,7 @@ use dwindle::query::{facts, ledger, number, waterfall};
 use dwindle::report::json;
 use dwindle::store::{Store, Stored};
 use dwindle::telemetry::Telemetry;
-use dwindle::web;
+use dwindle::web::{self, Keeping};
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 
@@ -28,6 +29,7 @@ use markup::Element;
 
 struct Site {
     store: Arc<Store>,
+    keeping: Keeping,
 }
 
 struct Answer {
@@ -56,6 +58,7 @@ impl Site {
     fn empty() -> Self {
         Self {
             store: Arc::new(Store::in_memory(10_000, usize::MAX)),
+            keeping: Keeping::Memory,
         }
     }
 
@@ -93,6 +96,7 @@ impl Site {
     async fn send(&self, request: Request<Body>) -> Answer {
         let router = web::router(web::State {
             store: Arc::clone(&self.store),
+            keeping: self.keeping,
             telemetry: Arc::new(Telemetry::new()),
             grpc_addr: "127.0.0.1:4317".to_owned(),
             http_addr: "127.0.0.1:4318".to_owned(),
@@ -271,6 +275,24 @@ async fn what_is_not_there_says_so_with_the_right_status() {
     assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
     assert!(!answer.header(header::ALLOW).is_empty());
     answer.page();
+}
+
+#[tokio::test]
+async fn the_list_says_what_stays_where_it_is_kept() {
+    let month = Duration::from_hours(30 * 24);
+    let mut site = Site::samples();
+    for (keeping, wanted) in [
+        (Keeping::Memory, "held in memory; the oldest leave first; 2"),
+        (Keeping::Folder(Some(month)), "kept for 30 days; 2"),
+        (Keeping::Folder(None), "requests2"),
+    ] {
+        site.keeping = keeping;
+        let text = site.page("/requests").await.text().replace('\u{a0}', " ");
+        assert!(text.contains(wanted), "{wanted}: {text}");
+        let other = ["in memory", "kept for"].into_iter();
+        let mut other = other.filter(|words| !wanted.contains(words));
+        assert!(other.all(|words| !text.contains(words)), "{text}");
+    }
 }
 
 #[tokio::test]

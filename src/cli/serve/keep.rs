@@ -9,8 +9,9 @@ use crate::cli::Printer;
 use crate::cli::store::{self, bytes, counted};
 use crate::ingest::log::{Durability, Options as LogOptions};
 use crate::ingest::{Durable, Ingest, Pace};
-use crate::settings::{LogMode, Settings};
+use crate::settings::{LogMode, Settings, Values};
 use crate::store::Store;
+use crate::web::Keeping;
 
 /// How often somebody looks whether the log is replayed.
 const LOOK: Duration = Duration::from_millis(50);
@@ -53,6 +54,13 @@ impl Kept {
     pub(super) fn is_empty(&self, ingest: &Ingest) -> bool {
         let log = ingest.log_size().map_or(0, |log| log.records);
         log == 0 && self.store.snapshot().counts().traces == 0
+    }
+
+    /// What stays of what comes, for the pages.
+    pub(super) fn keeping(&self, values: &Values) -> Keeping {
+        let age = Some(*values.store.retain_for).filter(|age| !age.is_zero());
+        let in_folder = |_| Keeping::Folder(age);
+        self.folder.as_ref().map_or(Keeping::Memory, in_folder)
     }
 
     /// Says where data lies and how much there is.

@@ -80,6 +80,7 @@ async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
     let receiver = Receiver::new(Arc::clone(&ingest), intake(settings, threads));
     let pages = web::router(web::State {
         store: Arc::clone(&kept.store),
+        keeping: kept.keeping(settings),
         telemetry: Arc::clone(&telemetry),
         grpc_addr: sockets.grpc_addr.clone(),
         http_addr: sockets.http_addr.clone(),
