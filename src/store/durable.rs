@@ -83,18 +83,17 @@ impl Durable {
             manifest.save(&folder).map_err(failed)?;
             manifest
         };
-        let durable = Self::with(folder, options, Some(lock), manifest)?;
+        let state = state_of(&folder, &manifest, &State::default())?;
+        let durable = Self::with(folder, options, Some(lock), manifest, state);
         durable.sweep().map_err(failed)?;
         Ok(durable)
     }
 
     /// Opens a folder to read.
     pub(super) fn open_to_read(root: &Path, options: Options) -> Result<Self, OpenError> {
-        let folder = Folder::new(root);
-        let manifest = Manifest::load(&folder)?.ok_or_else(|| OpenError::NoStore {
-            folder: root.to_owned(),
-        })?;
-        Self::with(folder, options, None, manifest)
+        let folder = Folder::of_another(root);
+        let (manifest, state) = newest(&folder, &State::default())?;
+        Ok(Self::with(folder, options, None, manifest, state))
     }
 
     fn with(
@@ -102,9 +101,9 @@ impl Durable {
         options: Options,
         lock: Option<Lock>,
         manifest: Manifest,
-    ) -> Result<Self, OpenError> {
-        let state = state_of(&folder, &manifest, &State::default())?;
-        Ok(Self {
+        state: State,
+    ) -> Self {
+        Self {
             folder,
             options,
             lock,
@@ -113,7 +112,7 @@ impl Durable {
             manifest: Mutex::new(manifest),
             maintenance: Mutex::new(()),
             garbage: Mutex::new(Vec::new()),
-        })
+        }
     }
 
     /// Reads the manifest again, if it was opened to read. True if there was a newer one.
@@ -121,14 +120,11 @@ impl Durable {
         if self.lock.is_some() {
             return Ok(false);
         }
-        let newer = Manifest::load(&self.folder)?.ok_or_else(|| OpenError::NoStore {
-            folder: self.folder.root().to_owned(),
-        })?;
+        let (newer, state) = newest(&self.folder, &self.state())?;
         let mut manifest = self.manifest();
-        if newer.generation == manifest.generation {
+        if newer.generation <= manifest.generation {
             return Ok(false);
         }
-        let state = state_of(&self.folder, &newer, &self.state())?;
         *manifest = newer;
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
         Ok(true)
@@ -364,6 +360,14 @@ impl State {
             .filter(move |part| part.may_have(id, hash))
     }
 
+    /// That of every part it can be told whether it has a trace.
+    pub(super) fn readable(&self) -> Result<(), StoreError> {
+        for part in self.parts.iter().filter(|part| part.filter().is_none()) {
+            part.ids()?;
+        }
+        Ok(())
+    }
+
     /// The requests of live states of a trace that a state with spans in this reach supersedes;
     /// `None` if there is none. Parts that cannot be read supersede nothing and keep what they
     /// have.
@@ -426,6 +430,28 @@ impl Drop for DeadFiles<'_> {
 
 fn dead_file(meta: &PartMeta) -> Option<&str> {
     meta.dead.as_ref().map(|dead| dead.file.as_str())
+}
+
+/// The manifest of a folder in which another process may write, and the parts that it names.
+fn newest(folder: &Folder, old: &State) -> Result<(Manifest, State), OpenError> {
+    let load = || {
+        Manifest::load(folder)?.ok_or_else(|| OpenError::NoStore {
+            folder: folder.root().to_owned(),
+        })
+    };
+    let mut manifest = load()?;
+    loop {
+        let error = match state_of(folder, &manifest, old) {
+            Ok(state) => return Ok((manifest, state)),
+            Err(error) => error,
+        };
+        // A list that it names may be gone because there is a newer one.
+        let newer = load()?;
+        if newer.generation == manifest.generation {
+            return Err(error);
+        }
+        manifest = newer;
+    }
 }
 
 fn state_of(folder: &Folder, manifest: &Manifest, old: &State) -> Result<State, OpenError> {

@@ -30,7 +30,7 @@ pub enum StoreError {
     #[error("the store is open for reading only")]
     ReadOnly,
     /// Parts went while they were read, because another process merged or removed them.
-    #[error("the store changed while it was read; ask again")]
+    #[error("another process merged or removed parts of the store while it was read; ask again")]
     Changed,
     /// The columnar engine's word; a fault of ours.
     #[error("the tables cannot be put together: {0}")]

@@ -90,7 +90,10 @@ impl Export {
 
     fn begin(&self, part: &Arc<Part>, gone: &[TraceId]) -> Result<Option<Reading>, StoreError> {
         let wanted = match (self.asked(), part.scan(Table::Requests)?) {
-            (Some(asked), Some(rows)) => Some(ids(rows.filter(asked))?),
+            (Some(asked), Some(rows)) => {
+                let ids = ids(rows.filter(asked));
+                Some(ids.map_err(|error| part.files.explain(error))?)
+            }
             (Some(_), None) => return Ok(None),
             (None, _) => None,
         };
@@ -119,7 +122,8 @@ impl Export {
                 continue;
             }
             let filter = reading.part.filter();
-            if !filter.is_some_and(|filter| filter.is_split(trace.id)) {
+            let split = filter.is_none_or(|filter| filter.is_split(trace.id));
+            if !(split && self.snapshot.has_in_several(trace.id)) {
                 return Ok(Some(trace));
             }
             if self.split.insert(trace.id) {

@@ -3,6 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::error::OpenError;
 use super::tables::Table;
@@ -12,18 +13,36 @@ use crate::model::UnixNanos;
 /// Nanoseconds of an hour.
 const HOUR: u64 = 3_600_000_000_000;
 const INDEX: &str = "index";
+/// How often the lock is tried, and how long between.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The folder of a store.
 #[derive(Debug, Clone)]
 pub(super) struct Folder {
     root: PathBuf,
+    /// Another process may write there.
+    foreign: bool,
 }
 
 impl Folder {
     pub(super) fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
+            foreign: false,
         }
+    }
+
+    /// One in which another process may write.
+    pub(super) fn of_another(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            foreign: true,
+        }
+    }
+
+    pub(super) fn is_of_another(&self) -> bool {
+        self.foreign
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -167,7 +186,15 @@ impl Lock {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(&path).map_err(failed)?;
-        match file.try_lock() {
+        let mut locked = file.try_lock();
+        for _ in 1..TRIES {
+            // A process that is just ending, or a child between its fork and its own program.
+            if matches!(locked, Err(TryLockError::WouldBlock)) {
+                std::thread::sleep(PAUSE);
+                locked = file.try_lock();
+            }
+        }
+        match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let holder = fs::read_to_string(&path).map_err(failed)?;

@@ -27,8 +27,8 @@ const KNOWN: usize = 8;
 /// Which traces a part may have.
 pub(super) struct Filter {
     bits: BloomFilter<Xxh3DefaultBuilder>,
-    /// Traces of which other parts have rows too, because their requests lie in several hours; in
-    /// order.
+    /// Traces of which other parts may have rows too, because their requests lie in several hours;
+    /// in order.
     split: Vec<TraceId>,
     known: Vec<TraceId>,
 }
@@ -57,6 +57,11 @@ impl Filter {
         let step = (ids.len() / KNOWN).max(1);
         let known = ids.iter().step_by(step).take(KNOWN).copied().collect();
         Self { bits, split, known }
+    }
+
+    /// One of a part of which nobody knows any more which of its traces others have too: all may be.
+    pub(super) fn of_unknown(ids: &[TraceId]) -> Self {
+        Self::of(ids, ids.to_vec())
     }
 
     /// Whether the part may have the trace with this [`hash`].

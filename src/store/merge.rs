@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 
 use polars::io::parquet::read::{FileMetadata, ParallelStrategy, ParquetReader};
@@ -105,7 +106,7 @@ impl Cursor {
         let Some(path) = part.file(table)? else {
             return Ok(None);
         };
-        let file = File::open(&path).map_err(StoreError::io(&path))?;
+        let file = opened(part, &path)?;
         let mut reader = ParquetReader::new(file);
         let metadata = guarded(|| reader.get_metadata().cloned());
         let metadata = metadata.map_err(|error| StoreError::Engine(error.to_string()))?;
@@ -132,7 +133,7 @@ impl Cursor {
         };
         let height = group.num_rows();
         let path = self.part.files.path(self.table);
-        let file = File::open(&path).map_err(StoreError::io(&path))?;
+        let file = opened(&self.part, &path)?;
         let mut reader = ParquetReader::new(file)
             .read_parallel(ParallelStrategy::Columns)
             .with_slice(Some((self.row, height)));
@@ -189,6 +190,11 @@ impl Cursor {
         self.rows = self.rows.slice(low as i64, self.rows.height() - low);
         Ok(taken)
     }
+}
+
+fn opened(part: &Part, path: &Path) -> Result<File, StoreError> {
+    let file = File::open(path).map_err(StoreError::io(path));
+    file.map_err(|error| part.files.explain(error))
 }
 
 /// With columns that came after the part was written, null.

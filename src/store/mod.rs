@@ -80,6 +80,9 @@ use self::parts::Reach;
 use crate::budget::Policy;
 use crate::model::{TraceId, UnixNanos};
 
+/// How often a store that was opened to read is asked while another process changes it.
+const TRIES: u32 = 5;
+
 /// Finished requests. All methods take `&self`; share it in an `Arc`.
 #[derive(Debug)]
 pub struct Store {
@@ -164,7 +167,7 @@ impl Store {
     /// # Errors
     /// The files cannot be read.
     pub fn get(&self, id: TraceId) -> Result<Option<Stored>, StoreError> {
-        self.lookup(id, None)
+        self.again(|| self.lookup(id, None))
     }
 
     /// What is known of a trace of which more came: as [`get`](Self::get), without samples, and it
@@ -178,7 +181,8 @@ impl Store {
         id: TraceId,
         around: (UnixNanos, UnixNanos),
     ) -> Result<Option<Stored>, StoreError> {
-        self.lookup(id, Some(Reach::new(around.0, around.1)))
+        let reach = Reach::new(around.0, around.1);
+        self.again(|| self.lookup(id, Some(reach)))
     }
 
     fn lookup(&self, id: TraceId, around: Option<Reach>) -> Result<Option<Stored>, StoreError> {
@@ -193,13 +197,24 @@ impl Store {
         snapshot::lookup(&state, fresh, id, around, &self.policy)
     }
 
+    /// Asks, and asks the newer state if another process took parts away meanwhile.
+    fn again<T>(&self, ask: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        for _ in 1..TRIES {
+            match ask() {
+                Err(_) if matches!(self.refresh(), Ok(true)) => {}
+                answer => return answer,
+            }
+        }
+        ask()
+    }
+
     /// At most `limit` traces whose id begins with these hex digits of any case, in order; none if
     /// `hex` is not hex.
     ///
     /// # Errors
     /// The files cannot be read.
     pub fn find_prefix(&self, hex: &str, limit: usize) -> Result<Vec<TraceId>, StoreError> {
-        self.snapshot().find_prefix(hex, limit)
+        self.again(|| self.snapshot().find_prefix(hex, limit))
     }
 
     /// Brings all fresh traces into parts, in one commit; without a folder there is nothing to do.

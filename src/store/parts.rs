@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use polars::prelude::{
-    Expr, IntoLazy, JoinArgs, JoinType, LazyFrame, MaintainOrderJoin, PlRefPath, PolarsResult,
-    ScanArgsParquet, Schema, SchemaRef, col, lit,
+    DataFrame, Expr, IntoLazy, JoinArgs, JoinType, LazyFrame, MaintainOrderJoin, PlRefPath,
+    PolarsResult, ScanArgsParquet, Schema, SchemaRef, col, lit,
 };
 
 use super::count::Outcomes;
 use super::error::StoreError;
 use super::folder::Folder;
 use super::index::{Dead, Filter, frame_of};
-use super::manifest::PartMeta;
+use super::manifest::{Manifest, PartMeta};
 use super::parquet::{self, FileError, guarded};
 use super::tables::{Builder, SpanRows, Table, Wanted};
 use crate::model::{Nanos, Note, Outcome, Span, SpanLog, Trace, TraceId, UnixNanos};
@@ -131,6 +131,23 @@ impl Files {
         self.checked().values().flatten().cloned().collect()
     }
 
+    /// Whether another process has merged or removed the part since the manifest was read.
+    fn have_left(&self) -> bool {
+        // What cannot be read says nothing.
+        let manifest = || Manifest::load(&self.folder).ok().flatten();
+        let names = |manifest: Manifest| manifest.parts.iter().any(|part| part.id == self.id);
+        self.folder.is_of_another() && manifest().is_some_and(|manifest| !names(manifest))
+    }
+
+    /// What an error over its files means.
+    pub(super) fn explain(&self, error: StoreError) -> StoreError {
+        if self.have_left() {
+            StoreError::Changed
+        } else {
+            error
+        }
+    }
+
     /// Forgets what was found, so that files that were put back are read again.
     pub(super) fn look_again(&self) {
         self.checked().retain(|_, fault| fault.is_none());
@@ -154,9 +171,12 @@ impl Part {
         let path = self.files.path(table);
         let mut checked = self.files.checked();
         match checked.get(&table) {
-            Some(None) => return Ok(Some(path)),
+            // Of what another process took away nothing is left out without a word.
+            Some(None) if !self.files.folder.is_of_another() || path.exists() => {
+                return Ok(Some(path));
+            }
             Some(Some(fault)) => return Err(fault.clone().into()),
-            None => {}
+            _ => {}
         }
         let fault = |what: String, missing| Fault {
             file: path.clone(),
@@ -177,6 +197,9 @@ impl Part {
                 false,
             )),
             Err(FileError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                if self.files.have_left() {
+                    return Err(StoreError::Changed);
+                }
                 Some(fault("is missing".to_owned(), true))
             }
             // Too many open files, say: it may go by.
@@ -211,15 +234,24 @@ impl Part {
             Ok(filter) => filter,
             Err(why) => {
                 tracing::warn!(file = %path.display(), "{why}; made again from its part");
-                Filter::of(&self.ids().ok()?, Vec::new())
+                Filter::of_unknown(&self.ids().ok()?)
             }
         };
         Some(self.files.filter.get_or_init(|| filter))
     }
 
-    /// Whether it may have a live state of a trace; `hash` is that of the id.
+    /// Whether it may have a live state of a trace; `hash` is that of the id. True of one that
+    /// another process took away: whoever looks is told.
     pub(super) fn may_have(&self, id: TraceId, hash: u64) -> bool {
-        self.filter().is_some_and(|filter| filter.may_have(hash)) && !self.dead.has(id)
+        let may = match self.filter() {
+            Some(filter) => filter.may_have(hash),
+            None => self.files.have_left(),
+        };
+        may && !self.dead.has(id)
+    }
+
+    fn collect(&self, rows: LazyFrame) -> Result<DataFrame, StoreError> {
+        collect(rows).map_err(|error| self.files.explain(error))
     }
 
     /// Its trace ids in order, the superseded ones included.
@@ -232,7 +264,7 @@ impl Part {
             let Some(rows) = self.scan(table)? else {
                 continue;
             };
-            let frame = collect(rows.select([col("trace_id")]))?;
+            let frame = self.collect(rows.select([col("trace_id")]))?;
             let texts = frame.column("trace_id")?.str()?.iter().flatten();
             let mut last = "";
             for text in texts {
@@ -263,7 +295,7 @@ impl Part {
         let mut found: BTreeMap<TraceId, Outcomes> = BTreeMap::new();
         if let Some(rows) = self.scan(Table::Requests)? {
             let rows = only(rows, ids)?.select([col("trace_id"), col("outcome")]);
-            let frame = collect(rows)?;
+            let frame = self.collect(rows)?;
             let outcomes = frame.column("outcome")?.str()?.iter();
             for (id, outcome) in frame.column("trace_id")?.str()?.iter().zip(outcomes) {
                 let Some(id) = id.and_then(|id| id.parse().ok()) else {
@@ -279,7 +311,7 @@ impl Part {
         if self.meta.bare_traces > 0
             && let Some(rows) = self.scan(Table::Spans)?
         {
-            let frame = collect(only(rows, ids)?.select([col("trace_id")]))?;
+            let frame = self.collect(only(rows, ids)?.select([col("trace_id")]))?;
             for id in frame.column("trace_id")?.str()?.iter().flatten() {
                 if let Ok(id) = id.parse() {
                     found.entry(id).or_default();
@@ -295,7 +327,7 @@ impl Part {
         let mut found = false;
         if let Some(rows) = self.scan(Table::Requests)? {
             let columns = [col("trace_id"), col("revision"), col("notes")];
-            let frame = collect(rows.select(columns).filter(is(id)))?;
+            let frame = self.collect(rows.select(columns).filter(is(id)))?;
             found |= frame.height() > 0;
             let revisions = frame.column("revision")?.i64()?.iter().flatten();
             piece.revision = revisions.max().unwrap_or(0) as u32;
@@ -305,7 +337,7 @@ impl Part {
         if (found || self.meta.bare_traces > 0)
             && let Some(rows) = self.scan(Table::Spans)?
         {
-            let frame = collect(rows.filter(is(id)))?;
+            let frame = self.collect(rows.filter(is(id)))?;
             let damaged = |error: &dyn std::fmt::Display| StoreError::Damaged {
                 file: self.files.path(Table::Spans),
                 what: error.to_string(),
@@ -373,7 +405,7 @@ pub(super) fn is(id: TraceId) -> Expr {
 }
 
 /// Collects; Polars panics on some of what it does not expect.
-pub(super) fn collect(rows: LazyFrame) -> Result<polars::prelude::DataFrame, StoreError> {
+pub(super) fn collect(rows: LazyFrame) -> Result<DataFrame, StoreError> {
     guarded(|| rows.collect()).map_err(|error| StoreError::Engine(error.to_string()))
 }
 

@@ -76,7 +76,9 @@ impl Snapshot {
     /// # Errors
     /// The tables cannot be put together. A damaged part is no error: it is left out, and
     /// [`faults`](Self::faults) names it. [`StoreError::Changed`] comes only from a store that was
-    /// opened to read: take a new snapshot.
+    /// opened to read, when another process merged or removed a part of this snapshot:
+    /// [`refresh`](super::Store::refresh) it and take a new one. When that happens between the
+    /// scan and the reading of its rows, the reading fails.
     pub fn scan(&self, table: Table, window: &Window) -> Result<LazyFrame, StoreError> {
         let mut frames = self.scan_parts(table, window)?;
         frames.extend(self.fresh_frames(table)?);
@@ -204,6 +206,11 @@ impl Snapshot {
         Ok(found.into_iter().take(limit).collect())
     }
 
+    /// Whether several parts may have rows of a trace.
+    pub(super) fn has_in_several(&self, id: TraceId) -> bool {
+        self.state.candidates(id, None).nth(1).is_some()
+    }
+
     /// Its parts and what of them is superseded by what is fresh.
     pub(super) fn parts(&self) -> impl Iterator<Item = (&Arc<Part>, Vec<TraceId>)> {
         self.state.parts.iter().map(|part| {
@@ -309,6 +316,9 @@ pub(super) fn lookup(
         reach = Some(Reach::of(&whole));
     }
     if !found {
+        if fresh.is_none() && around.is_none() {
+            state.readable()?;
+        }
         return Ok(fresh);
     }
     let mut log_from = u64::MAX;

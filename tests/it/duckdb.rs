@@ -2,18 +2,20 @@
 //!
 //! `DWINDLE_DUCKDB` names a Python that has `duckdb`; without it the test says "skipped".
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::process::Command;
 
 use dwindle::budget::{Policy, Typical, analyse};
 use dwindle::files::{self, Input};
+use dwindle::model::{Trace, UnixNanos};
 use dwindle::otlp::Limits;
 use dwindle::query::sql::Plan;
 use dwindle::report::grid;
 use dwindle::store::parquet;
 use dwindle::store::tables::{Builder, Table, Wanted};
 
-use crate::support;
+use crate::{folder, support};
 
 /// Prints a line of JSON for each statement, over views of the files in a folder.
 const PROGRAM: &str = r#"
@@ -130,4 +132,118 @@ fn rounded(mut row: serde_json::Value) -> serde_json::Value {
         }
     }
     row
+}
+
+/// Prints a line of JSON for each table of a store, read with a plain glob: all rows, and those of
+/// each date and hour. With `newest` after the folder, requests without superseded revisions.
+const OF_STORE: &str = r#"
+import duckdb, json, sys
+db = duckdb.connect()
+newest = "QUALIFY revision = max(revision) OVER (PARTITION BY trace_id, request)"
+for table in ["requests", "hops", "calls", "ledger", "findings", "spans"]:
+    files = f"read_parquet('{sys.argv[1]}/{table}/**/*.parquet', hive_partitioning = true)"
+    rows = f"SELECT * FROM {files}"
+    if table == "requests" and sys.argv[2:] == ["newest"]:
+        rows += " " + newest
+    db.execute(f"CREATE OR REPLACE TEMP TABLE of_store AS {rows}")
+    # The partition is the hour in which the request starts.
+    if table != "spans":
+        wrong = "strftime(start, '%Y-%m-%d %H') <> strftime(date, '%Y-%m-%d ') || lpad(hour::VARCHAR, 2, '0')"
+        assert db.execute(f"SELECT count(*) FROM of_store WHERE {wrong}").fetchone() == (0,), table
+    hours = db.execute("""SELECT strftime(date, '%Y-%m-%dT') || lpad(hour::VARCHAR, 2, '0'), count(*)
+        FROM of_store GROUP BY ALL ORDER BY ALL""").fetchall()
+    print(json.dumps(dict(hours)))
+"#;
+
+#[test]
+fn duckdb_reads_the_folder_of_a_store_and_finds_the_same() {
+    let Some(python) = std::env::var_os("DWINDLE_DUCKDB") else {
+        println!("skipped: DWINDLE_DUCKDB names no Python with duckdb");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder::open(folder.path());
+    let inputs: Vec<Input> = support::samples()
+        .into_iter()
+        .map(Input::from_argument)
+        .collect();
+    let loaded = files::load(&inputs, &Limits::default(), &mut |_, _| {});
+    // The samples in the hour they have, in the one after it, and so on.
+    for hour in 0..4 {
+        for trace in &loaded.traces {
+            store.put(folder::stored(moved(trace, hour), 1));
+        }
+    }
+    store.flush().unwrap();
+    for (hour, trace) in loaded.traces.iter().enumerate().take(9) {
+        store.put(folder::stored(moved(trace, hour as u64 % 4), 2));
+    }
+    assert_eq!(store.flush().unwrap().superseded, 9);
+    let ask = |arguments: &[&str]| of_store(&python, folder.path(), arguments);
+    let snapshot = store.snapshot();
+    let hours = snapshot.hours().into_iter();
+    let ours: BTreeMap<String, u64> = hours
+        .map(|(hour, of)| {
+            (
+                hour.to_string().split(':').next().unwrap().to_owned(),
+                of.total(),
+            )
+        })
+        .collect();
+    assert!(ours.len() > 3);
+    assert_eq!(
+        ask(&["newest"])[0],
+        ours,
+        "requests before parts are merged"
+    );
+    assert_ne!(ask(&[])[0], ours, "superseded rows are there until then");
+    drop(snapshot);
+    store.compact(None).unwrap();
+    let theirs = ask(&[]);
+    assert_eq!(theirs[0], ours);
+    for (table, theirs) in Table::ALL.into_iter().zip(theirs) {
+        let rows = folder::height(&store.snapshot(), table) as u64;
+        assert!(rows > 0);
+        assert_eq!(theirs.values().sum::<u64>(), rows, "{table}");
+        assert!(theirs.keys().all(|hour| ours.contains_key(hour)), "{table}");
+    }
+}
+
+/// A trace some hours later, under an id of its own.
+fn moved(trace: &Trace, hours: u64) -> Trace {
+    let mut trace = trace.clone();
+    let later = |at: UnixNanos| UnixNanos(at.0 + hours * folder::HOUR);
+    trace.id.0[15] ^= hours as u8;
+    for span in &mut trace.spans {
+        span.trace_id = trace.id;
+        (span.start, span.end) = (later(span.start), later(span.end));
+        for event in &mut span.events {
+            event.time = later(event.time);
+        }
+    }
+    for log in &mut trace.logs {
+        log.trace_id = trace.id;
+        log.time = later(log.time);
+    }
+    trace
+}
+
+fn of_store(
+    python: &std::ffi::OsStr,
+    folder: &std::path::Path,
+    arguments: &[&str],
+) -> Vec<BTreeMap<String, u64>> {
+    let output = Command::new(python)
+        .args(["-c", OF_STORE])
+        .arg(folder)
+        .args(arguments)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }

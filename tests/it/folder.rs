@@ -2,6 +2,8 @@
 //! merged, removed, stopped or broken meanwhile.
 
 mod crash;
+mod format;
+mod readers;
 mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dwindle::store::tables::Table;
 use dwindle::store::{Fate, Options, Probe, Step, Store, StoreError, Stored};
 
+use super::format::copy;
 use super::{chain, expected, files, height, open, options, requests, stored};
 
 /// Decides the fate of step number `at`, and tells how many steps there were.
@@ -156,6 +157,48 @@ fn a_full_disk_at_any_step_loses_nothing_and_leaves_nothing() {
         if done {
             return;
         }
+    }
+}
+
+#[test]
+fn a_full_disk_at_any_step_of_a_merge_changes_nothing_that_is_seen() {
+    let (whole, all) = prepared();
+    let new: Vec<Stored> = (7..12).map(second).collect();
+    let store = open(whole.path());
+    for stored in &new {
+        store.put(stored.clone());
+    }
+    store.flush().unwrap();
+    drop(store);
+    let after: Vec<Stored> = all[..7].iter().chain(&new).cloned().collect();
+    for at in 0.. {
+        let folder = tempfile::tempdir().unwrap();
+        copy(whole.path(), folder.path());
+        let (store, steps) = probed(folder.path(), at, full);
+        let everything = |folder: &Path| {
+            let all = ["parquet", "ids", "dead", "part"].map(|name| files(folder, name));
+            all.concat()
+        };
+        let before = everything(folder.path());
+        let result = store.compact(None);
+        let done = steps.load(Ordering::SeqCst) <= at;
+        if let Err(error) = &result {
+            assert!(matches!(error, StoreError::Io { .. }), "{error}");
+            assert!(error.to_string().contains("--retain-bytes"), "{error}");
+            assert_eq!(everything(folder.path()), before, "step {at}");
+        }
+        assert_eq!(requests(&store.snapshot()), expected(&after), "step {at}");
+        if done {
+            assert!(result.is_ok() && at > 15, "{at} steps");
+            return;
+        }
+        // There is room again.
+        store.compact(None).unwrap();
+        assert_eq!(requests(&store.snapshot()), expected(&after), "step {at}");
+        assert_eq!(store.stats().parts, 1);
+        assert_eq!(store.stats().waiting_files, 0, "step {at}");
+        drop(store);
+        nothing_is_left_over(folder.path());
     }
 }
 
