@@ -78,9 +78,9 @@ class Server:
                 sums[found[1]] = sums.get(found[1], 0) + value
         return {key: int(sums.get(key, 0)) for key in ("received", "stored", "rejected", "shed", "open")}
 
-    def settled(self, seconds=120):
-        """Waits until nothing is open, and holds the account to its sum."""
-        self._until(lambda: self.account()["open"] == 0, seconds)
+    def settled(self, seconds=240):
+        """Waits until nothing is open and all is in the tables, and holds the account to its sum."""
+        self._until(lambda: self.account()["open"] == 0 and self.metrics()["dwindle_fresh_spans"] == 0, seconds)
         account = self.account()
         whole = account["stored"] + account["rejected"] + account["shed"] + account["open"]
         if account["received"] != whole:
