@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use polars::prelude::col;
@@ -29,14 +29,15 @@ pub struct Verified {
     pub rows: u64,
     /// What is wrong, file by file.
     pub faults: Vec<String>,
-    /// Files in the folders of the store that the manifest does not name.
-    pub strays: Vec<String>,
+    /// Files in the folders of the store that the manifest does not name: what a writer that was
+    /// stopped had begun or not yet removed. They hold nothing of the store and harm nothing.
+    pub strays: Vec<PathBuf>,
 }
 
 impl Verified {
     /// True if nothing is wrong.
     pub fn is_clean(&self) -> bool {
-        self.faults.is_empty() && self.strays.is_empty()
+        self.faults.is_empty()
     }
 }
 
@@ -59,10 +60,7 @@ pub(super) fn verify(durable: &Durable) -> Result<Verified, StoreError> {
         // Another process may be about to name it, or has just ceased to.
         let recent = durable.is_read_only() && is_recent(&path, durable.options.grace * 2);
         if !named.contains(&path) && !waiting.contains(&path) && !recent {
-            found.strays.push(format!(
-                "{}: the manifest does not name it; it is no part of the store",
-                path.display()
-            ));
+            found.strays.push(path);
         }
     }
     Ok(found)

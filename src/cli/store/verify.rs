@@ -10,10 +10,10 @@ pub(super) fn run(store: &Store, printer: &mut Printer) -> anyhow::Result<Exit> 
     let found = store.verify();
     progress.done();
     let found = found?;
-    for fault in found.faults.iter().chain(&found.strays) {
+    for fault in &found.faults {
         printer.line(fault)?;
     }
-    let faults = (found.faults.len() + found.strays.len()) as u64;
+    let faults = found.faults.len() as u64;
     printer.say(&format!(
         "{} in {} of {}, {}: {}",
         counted(found.rows, "row", "rows"),
@@ -25,6 +25,14 @@ pub(super) fn run(store: &Store, printer: &mut Printer) -> anyhow::Result<Exit> 
             _ => counted(faults, "fault", "faults"),
         }
     ));
+    if let Some(stray) = found.strays.first() {
+        printer.say(&format!(
+            "{} left over from writers that were stopped or by others, and not part of the store; \
+             the next server removes those of its kind: {}",
+            counted(found.strays.len() as u64, "file is", "files are"),
+            stray.display(),
+        ));
+    }
     Ok(if found.is_clean() {
         Exit::Done
     } else {

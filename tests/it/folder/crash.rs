@@ -52,7 +52,10 @@ fn prepared() -> (tempfile::TempDir, Vec<Stored>) {
 fn nothing_is_left_over(folder: &Path) {
     let store = open(folder);
     let verified = store.verify().unwrap();
-    assert!(verified.is_clean(), "{verified:?}");
+    assert!(
+        verified.is_clean() && verified.strays.is_empty(),
+        "{verified:?}"
+    );
     drop(store);
     assert!(files(folder, "part").is_empty());
 }

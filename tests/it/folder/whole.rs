@@ -105,7 +105,11 @@ fn the_oldest_hours_go_whole_and_the_newest_stays() {
     assert_eq!(gone.hours, 1);
     assert_eq!(gone.over, store.stats().bytes() - 1);
     assert_eq!(requests(&store.snapshot()), left(&[2]));
-    assert!(store.verify().unwrap().is_clean());
+    let verified = store.verify().unwrap();
+    assert!(
+        verified.is_clean() && verified.strays.is_empty(),
+        "{verified:?}"
+    );
     assert_eq!(store.stats().hours, 1);
 }
 
