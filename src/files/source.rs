@@ -12,6 +12,8 @@ use crate::otlp::inflate;
 /// Compression within compression that is taken off.
 const LAYERS: usize = 4;
 const BUFFER: usize = 256 << 10;
+/// Bytes of the smallest place that is made for what is read.
+const LEAST: usize = 4 << 10;
 
 /// The bytes of an input as they are stored, or why there are none.
 pub(super) fn open(input: &Input) -> Result<Box<dyn Read>, String> {
@@ -112,13 +114,17 @@ impl<'r> Plain<'r> {
     /// fault is in `out`, too.
     pub(super) fn read_into(&mut self, out: &mut Vec<u8>, most: usize) -> io::Result<usize> {
         let before = out.len();
-        // Straight into its place: a buffer in between would cost a copy.
-        out.resize(before + most, 0);
         let mut got = 0;
         let mut fault = Ok(());
-        while let Some(room) = out.get_mut(before + got..)
-            && !room.is_empty()
-        {
+        while got < most {
+            if before + got == out.len() {
+                // Straight into its place: a buffer in between would cost a copy. As much again as
+                // came so far: a small file needs no large place.
+                let came = usize::try_from(self.taken.get()).unwrap_or(most);
+                let more = came.max(got).max(LEAST).min(most - got);
+                out.resize(before + got + more, 0);
+            }
+            let room = out.get_mut(before + got..).unwrap_or_default();
             match self.reader.read(room) {
                 Ok(0) => break,
                 Ok(more) => got += more,
