@@ -4,7 +4,7 @@
 //! a group, brings it to the disk with one `fdatasync`, and only then hands each message's ticket
 //! to whoever opened the log, in the order of the sequence numbers. The log is a folder of
 //! segments, files of about [`Options::segment_bytes`]; [`Log::cut`] removes those that are below a
-//! sequence number, whole. Their [`format`] carries a version and checks.
+//! sequence number, whole. Their [`mod@format`] carries a version and checks.
 //!
 //! | mode | the process is killed | the machine loses power |
 //! |---|---|---|
