@@ -10,7 +10,7 @@ use super::flush::Flush;
 use super::log::Commit;
 use super::{Clock, Setup};
 use crate::budget::{Policy, Typical};
-use crate::model::{Nanos, Span, SpanLog, TraceId};
+use crate::model::{Nanos, Span, SpanLog, Trace, TraceId};
 use crate::store::Store;
 use crate::telemetry::Telemetry;
 
@@ -104,6 +104,12 @@ impl Shared {
         self.telemetry.logs_rejected.add(reason, logs);
     }
 
+    /// What is known of a trace that is in no part yet.
+    pub(super) fn known(&self, id: TraceId) -> Option<Arc<Trace>> {
+        let stored = self.store.memory().get(id)?;
+        (!stored.sample).then_some(stored.trace)
+    }
+
     /// Puts spans and log records, which count as open already, into the assembly.
     pub(super) fn push(
         &self,
@@ -115,11 +121,7 @@ impl Shared {
         let logs = what.1.len() as u64;
         let now = (self.clock)();
         let due = assembly.next_due();
-        let known = |id: TraceId| {
-            let stored = self.store.memory().get(id)?;
-            (!stored.sample).then_some(stored.trace)
-        };
-        let pushed = assembly.push(room, what, from, now, &known);
+        let pushed = assembly.push(room, what, from, now, &|id| self.known(id));
         let telemetry = &self.telemetry;
         let over = pushed.spans_over as u64;
         telemetry.spans_rejected.add("trace_full", over);

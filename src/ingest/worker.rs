@@ -61,6 +61,7 @@ pub(super) fn run(shared: &Shared) {
             let outcome = work(shared, sealed);
             assembly = shared.lock();
             assembly.done(id, load);
+            assembly.learn(id, &|id| shared.known(id));
             shared.recount_fresh(&mut assembly);
             let telemetry = &shared.telemetry;
             telemetry.spans_open.dec_by(load.spans as i64);

@@ -243,6 +243,33 @@ fn two_parts_of_one_trace_are_never_analysed_at_once() {
     assert_eq!(assembly.take().unwrap().trace.spans.len(), 1);
 }
 
+#[test]
+fn what_comes_during_the_analysis_of_its_trace_learns_what_came_of_it() {
+    let mut assembly = Assembly::new(Config::default());
+    push(&mut assembly, vec![span(1, 1, None)], ms(0));
+    assembly.seal_due(ms(2000));
+    let first = assembly.take().unwrap();
+    // A child and a log record: alone neither is a whole trace.
+    let child = vec![span(1, 2, Some(1))];
+    push_known(&mut assembly, child, vec![log(1, 1)], ms(2100), None).unwrap();
+    assembly.done(first.trace.id, first.load());
+    assembly.learn(trace_id(1), &|_| Some(Arc::new(first.trace.clone())));
+    assert_eq!(sealed(&mut assembly, ms(4099)), []);
+    let why = (trace_id(1), 1, Why::Complete);
+    assert_eq!(sealed(&mut assembly, ms(4100)), [why]);
+
+    // Of log records alone the same.
+    push(&mut assembly, vec![span(2, 1, None)], ms(5000));
+    assembly.seal_due(ms(7000));
+    let second = assembly.take().unwrap();
+    push_known(&mut assembly, Vec::new(), vec![log(2, 1)], ms(7100), None).unwrap();
+    assert_eq!(sealed(&mut assembly, ms(9100)), []);
+    assembly.done(second.trace.id, second.load());
+    assembly.learn(trace_id(2), &|_| Some(Arc::new(second.trace.clone())));
+    let why = (trace_id(2), 0, Why::Complete);
+    assert_eq!(sealed(&mut assembly, ms(9100)), [why]);
+}
+
 /// What can happen to an assembly.
 #[derive(Debug, Clone)]
 enum Step {

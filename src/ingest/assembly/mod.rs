@@ -261,6 +261,20 @@ impl Assembly {
         self.sealed_load.subtract(load);
     }
 
+    /// Tells a trace that opened again during its analysis what has become known of it: it may be
+    /// whole now, and does not wait for spans that are there.
+    pub fn learn(&mut self, id: TraceId, known: &dyn Fn(TraceId) -> Option<Arc<Trace>>) {
+        let Some(open) = self.open.get_mut(&id).filter(|open| open.known.is_none()) else {
+            return;
+        };
+        open.known = known(id);
+        let look_at = open.last + self.config.quiet;
+        if open.known.is_some() && look_at < open.look_at {
+            open.look_at = look_at;
+            self.schedule.push(Reverse((look_at, id)));
+        }
+    }
+
     /// Whether [`take`](Self::take) would find something.
     pub fn has_work(&self) -> bool {
         self.ready.len() > self.working.len()
