@@ -172,10 +172,7 @@ def rounds(dwindle, folder, count, seed):
         if number % 10 == 9 or number == count - 1:
             with Server(dwindle, data, *options) as server:
                 server.ready()
-                sender = Sender(server.address["OTLP/HTTP"])
-                while unsent:
-                    if ledger.send(sender, unsent[-1]) == 200:
-                        unsent.pop()
+                send_all(server, ledger, unsent)
                 server.settled()
                 equal(f"exit code of an orderly stop ({server.said()[-500:]})", server.stop(), 0)
             found = check(dwindle, data, ledger)
@@ -192,6 +189,32 @@ def send_for(server, ledger, seconds, unsent):
     time.sleep(seconds)
     stop.set()
     thread.join()
+
+
+def send_all(server, ledger, unsent):
+    """Sends again what nobody answered for, until it is taken."""
+    sender = Sender(server.address["OTLP/HTTP"])
+    while unsent:
+        if ledger.send(sender, unsent[-1]) == 200:
+            unsent.pop()
+
+
+def settle(dwindle, data):
+    """A server that brings what is in the log into the tables, and stops in order."""
+    with Server(dwindle, data, *BUSY) as server:
+        server.ready()
+        server.settled()
+        equal(f"exit code ({server.said()[-500:]})", server.stop(), 0)
+
+
+def refused(dwindle, data):
+    """What a server says that must not start on a folder, which it names."""
+    code, _, err = command(dwindle, "serve", "--data", data, "--web-addr", "127.0.0.1:0",
+                           "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", seconds=60)
+    equal(f"exit code ({err.strip()})", code, 2)
+    if str(data) not in err:
+        raise AssertionError(f"does not name the folder: {err}")
+    return err
 
 
 def until(what, seconds, holds):
@@ -243,10 +266,7 @@ def full_disk(dwindle, folder):
                 send_for(server, ledger, 0.3, unsent)
                 return ledger.counts["acknowledged"] > taken + 2
             until("takes spans again", 60, again)
-            sender = Sender(server.address["OTLP/HTTP"])
-            while unsent:
-                if ledger.send(sender, unsent[-1]) == 200:
-                    unsent.pop()
+            send_all(server, ledger, unsent)
             account = server.settled()
             equal("spans that were shed while the disk was full", account["shed"] > 0, True)
             equal(f"exit code ({server.said()[-500:]})", server.stop(), 0)
@@ -268,10 +288,7 @@ def full_disk_killed(dwindle, folder):
             send_for(server, ledger, 2, unsent)
             server.kill()
         (disk / "filler").unlink()
-        with Server(dwindle, disk / "data", *BUSY) as server:
-            server.ready()
-            server.settled()
-            equal(f"exit code ({server.said()[-500:]})", server.stop(), 0)
+        settle(dwindle, disk / "data")
         # What was held back by us, and what was refused, never came.
         check(dwindle, disk / "data", ledger)
         return f"{ledger.counts}"
@@ -286,18 +303,11 @@ def read_only(dwindle, folder):
             send_for(server, ledger, 1, unsent)
             server.kill()
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-        code, _, err = command(dwindle, "serve", "--data", disk / "data", "--web-addr", "127.0.0.1:0",
-                               "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", seconds=60)
-        equal(f"exit code on a read-only folder ({err.strip()})", code, 2)
+        err = refused(dwindle, disk / "data")
         if "read-only" not in err.lower() and "permission" not in err.lower():
             raise AssertionError(f"does not say why: {err}")
-        if str(disk) not in err:
-            raise AssertionError(f"does not name the folder: {err}")
         subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
-        with Server(dwindle, disk / "data", *BUSY) as server:
-            server.ready()
-            server.settled()
-            equal("exit code", server.stop(), 0)
+        settle(dwindle, disk / "data")
         check(dwindle, disk / "data", ledger)
         return f"{ledger.counts}"
 
@@ -306,11 +316,7 @@ def second_server(dwindle, folder):
     """A folder belongs to one server."""
     with Server(dwindle, folder / "data", *BUSY) as server:
         server.ready()
-        code, _, err = command(dwindle, "serve", "--data", folder / "data", "--web-addr", "127.0.0.1:0",
-                               "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", seconds=60)
-        equal(f"exit code ({err.strip()})", code, 2)
-        if str(folder / "data") not in err:
-            raise AssertionError(f"does not name the folder: {err}")
+        refused(dwindle, folder / "data")
 
 
 def torn_record(dwindle, folder):
@@ -324,10 +330,7 @@ def torn_record(dwindle, folder):
     newest = [path for path in files if path.stat().st_size > 0 and path.suffix in (".jnl", ".log", "")][-1]
     with newest.open("ab") as file:
         file.write(random.Random(3).randbytes(977))
-    with Server(dwindle, data, *BUSY) as server:
-        server.ready()
-        server.settled()
-        equal("exit code", server.stop(), 0)
+    settle(dwindle, data)
     check(dwindle, data, ledger)
     return newest.name
 
