@@ -7,7 +7,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{dwindle, root, run};
+use crate::support::{code, dwindle, root, run, stderr, stdout};
 
 fn sample(name: &str) -> String {
     root()
@@ -29,18 +29,6 @@ fn one_line(name: &str) -> String {
     let text = std::fs::read_to_string(sample(name)).unwrap();
     let document: Value = serde_json::from_str(&text).unwrap();
     document.to_string()
-}
-
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap()
 }
 
 fn write(folder: &Path, name: &str, text: &str) -> PathBuf {

@@ -6,23 +6,11 @@ use std::process::{Command, Output};
 use dwindle::store::{Options, Store};
 use serde_json::Value as Json;
 
-use crate::support::{dwindle, root, samples};
+use crate::support::{code, dwindle, root, samples, stderr, stdout};
 
 /// Requests and traces of the samples.
 const REQUESTS: u64 = 22;
 const TRACES: u64 = 21;
-
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap()
-}
 
 /// A folder with a store in it.
 struct Kept {

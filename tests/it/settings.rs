@@ -1,7 +1,7 @@
 //! The configuration as people meet it: files, variables, `dwindle config`, completions, pages.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use clap::CommandFactory as _;
 use dwindle::budget::{Typical, TypicalTime, analyse};
@@ -12,19 +12,7 @@ use dwindle::settings::DEFINITIONS;
 use serde_json::Value as Json;
 
 use crate::spans::span;
-use crate::support::{dwindle, root, run, samples};
-
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap()
-}
+use crate::support::{code, dwindle, root, run, samples, stderr, stdout};
 
 /// The command in a folder of its own, which is also where the user's configuration is.
 fn within(folder: &Path) -> Command {

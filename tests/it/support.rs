@@ -62,6 +62,21 @@ pub(crate) fn run(args: &[&str]) -> Output {
     dwindle().args(args).output().unwrap()
 }
 
+/// What it printed.
+pub(crate) fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+/// What it said.
+pub(crate) fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+/// Its exit code.
+pub(crate) fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
 /// Numbers that look random and are the same in every run (a 64-bit linear congruence).
 pub(crate) struct Random(u64);
 
