@@ -1,6 +1,7 @@
 //! The table of finished requests in memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -9,7 +10,7 @@ use super::count::{Load, Outcomes};
 use super::folder::hour_of;
 use super::parts::Reach;
 use super::size;
-use crate::model::{Analysis, SpanId, Trace, TraceId, UnixNanos};
+use crate::model::{Analysis, Trace, TraceId};
 
 /// A trace and what its analysis says.
 #[derive(Debug, Clone)]
@@ -49,8 +50,6 @@ struct Table {
     traces: BTreeMap<TraceId, Entry>,
     /// Traces in the order that they first came; the first leaves first.
     arrivals: BTreeMap<u64, TraceId>,
-    /// Every request by start, the order in which people look at them.
-    by_start: BTreeSet<(UnixNanos, TraceId, SpanId, usize)>,
     /// The traces in the order of their last put; samples stand in a chunk of their own.
     chunks: BTreeMap<u64, Arc<Chunk>>,
     /// Traces that supersede states in parts, with where to look for them and their requests.
@@ -212,18 +211,26 @@ impl Memory {
     /// starts the greater trace id, then the greater request id.
     pub fn requests(&self) -> Vec<(Arc<Analysis>, usize, bool)> {
         let table = self.read();
-        let by_start = table.by_start.iter().rev();
-        by_start
-            .filter_map(|(_, id, _, index)| {
-                let stored = table.get(*id)?;
-                Some((Arc::clone(&stored.analysis), *index, stored.sample))
+        let stored = table.chunks.values().flat_map(|chunk| chunk.each());
+        let requests = stored.flat_map(|stored| {
+            let each = stored.analysis.requests.iter().enumerate();
+            each.map(move |(index, request)| {
+                let id = stored.analysis.trace_id;
+                let key = (request.start, id, request.request, index);
+                (key, stored)
             })
+        });
+        let mut requests: Vec<_> = requests.collect();
+        requests.sort_unstable_by_key(|(key, _)| Reverse(*key));
+        let listed = requests.into_iter();
+        listed
+            .map(|((.., index), stored)| (Arc::clone(&stored.analysis), index, stored.sample))
             .collect()
     }
 
     /// How many requests there are.
     pub fn len(&self) -> usize {
-        self.read().by_start.len()
+        self.read().requests()
     }
 
     /// True when there is none.
@@ -246,7 +253,7 @@ impl Memory {
         let table = self.read();
         Load {
             traces: table.traces.len(),
-            requests: table.by_start.len(),
+            requests: table.requests(),
             spans: table.spans,
             bytes: table.bytes,
         }
@@ -335,16 +342,17 @@ impl Memory {
 }
 
 impl Table {
+    /// How many requests there are.
+    fn requests(&self) -> usize {
+        self.outcomes.total() as usize
+    }
+
     fn get(&self, id: TraceId) -> Option<&Stored> {
         let entry = self.traces.get(&id)?;
         self.chunks.get(&entry.chunk)?.get(entry.slot)
     }
 
     fn insert(&mut self, id: TraceId, stored: Stored, arrival: u64, bytes: usize) {
-        for (index, request) in stored.analysis.requests.iter().enumerate() {
-            self.by_start
-                .insert((request.start, id, request.request, index));
-        }
         self.arrivals.insert(arrival, id);
         *self.log_from.entry(stored.log_from).or_default() += 1;
         let weight = stored.analysis.requests.len().max(1);
@@ -379,10 +387,6 @@ impl Table {
         let stored = chunk.remove(entry.slot)?;
         if chunk.is_empty() {
             self.chunks.remove(&entry.chunk);
-        }
-        for (index, request) in stored.analysis.requests.iter().enumerate() {
-            self.by_start
-                .remove(&(request.start, id, request.request, index));
         }
         self.arrivals.remove(&entry.arrival);
         if let Some(count) = self.log_from.get_mut(&stored.log_from) {
