@@ -12,6 +12,7 @@ pub mod filter;
 pub mod findings;
 #[cfg(test)]
 pub(crate) mod fixtures;
+pub mod fleet;
 pub mod hops;
 pub mod ledger;
 pub mod minibar;

@@ -64,6 +64,13 @@ impl std::fmt::Display for Sentence {
     }
 }
 
+impl serde::Serialize for Sentence {
+    /// The words without marks.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// What happened, and who held the clock.
 pub fn headline(request: &Request) -> Sentence {
     let start = Sentence::default().plain(what_happened(request));
