@@ -46,6 +46,8 @@ impl Stretch {
 pub struct Ask {
     /// The stretch of time, by the requests' start; it is widened to whole minutes.
     pub window: Stretch,
+    /// The time at which it is asked: what is later is not over yet.
+    pub now: UnixNanos,
     /// The most buckets of a series.
     pub buckets: usize,
     /// The most rows of a list; what is cut is counted in the answer.
