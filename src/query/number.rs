@@ -107,6 +107,65 @@ pub fn instant(time: UnixNanos) -> String {
     }
 }
 
+/// A part of a whole in per cent with so many decimals: `1.87 %`; `·` of nothing.
+pub fn share(part: u64, whole: u64, decimals: u32) -> String {
+    if whole == 0 {
+        return UNKNOWN.to_owned();
+    }
+    let millionths = i128::from(part) * 100_000_000 / i128::from(whole);
+    let millionths = i64::try_from(millionths).unwrap_or(i64::MAX);
+    format!("{}{NBSP}%", fixed(millionths, 1_000_000, decimals))
+}
+
+/// Seconds without unit: `2,911`, `12.4`, `1.25`; decimals only where they matter.
+pub fn seconds(time: Nanos) -> String {
+    let decimals = match time.abs().0 {
+        0..1_000_000_000 => 3,
+        1_000_000_000..10_000_000_000 => 2,
+        10_000_000_000..100_000_000_000 => 1,
+        _ => 0,
+    };
+    decimal(time.0, 1_000_000_000, decimals)
+}
+
+/// How much more or less than before, from thousandths: `73×` from twice on, else `+7 %`, `−3 %`.
+pub fn trend(thousandths: i64) -> String {
+    if thousandths >= 2000 {
+        return times(u64::try_from(thousandths / 100).unwrap_or(0));
+    }
+    let change = fixed(thousandths - 1000, 10, 0);
+    let sign = if thousandths > 1004 { "+" } else { "" };
+    format!("{sign}{change}{NBSP}%")
+}
+
+/// The time of day of an instant, in UTC: `09:07`, `09:07:30` off the whole minute.
+pub fn clock(time: UnixNanos) -> String {
+    let text = time.to_string();
+    let end = if time.0.is_multiple_of(60_000_000_000) {
+        16
+    } else {
+        19
+    };
+    text.get(11..end).unwrap_or_default().to_owned()
+}
+
+/// The day of an instant, in UTC: `2026-10-07`.
+pub fn day(time: UnixNanos) -> String {
+    let text = time.to_string();
+    text.get(..10).unwrap_or_default().to_owned()
+}
+
+/// A stretch of time: `2026-10-07 08:30–09:30 UTC`, with both days if they differ.
+pub fn stretch(since: UnixNanos, until: UnixNanos) -> String {
+    let (from, to) = (day(since), day(until));
+    let (begin, end) = (clock(since), clock(until));
+    if from == to {
+        format!("{from} {begin}\u{2013}{end} UTC")
+    } else {
+        format!("{from} {begin} \u{2013} {to} {end} UTC")
+    }
+}
+
 /// Tenths of a per cent, rounded half up; `None` of nothing.
 pub(crate) fn per_mille(part: Nanos, whole: Nanos) -> Option<i64> {
     if whole.0 <= 0 {
@@ -180,6 +239,46 @@ mod tests {
         assert_eq!(
             instant(UnixNanos(1_791_364_767_418_000_000)),
             "2026-10-07 09:19:27.418 UTC"
+        );
+    }
+
+    #[test]
+    fn shares_of_counts_seconds_and_trends_read_well() {
+        let spaced = |text: String| text.replace(NBSP, " ");
+        assert_eq!(spaced(share(3214, 171_418, 2)), "1.87 %");
+        assert_eq!(spaced(share(171_418, 184_320, 1)), "93.0 %");
+        assert_eq!(share(1, 0, 1), UNKNOWN);
+        assert_eq!(spaced(share(u64::MAX, u64::MAX, 0)), "100 %");
+        let seconds = |ms| seconds(Nanos::from_millis(ms));
+        assert_eq!(seconds(2_911_400), "2,911");
+        assert_eq!(
+            (seconds(12_440), seconds(1_250)),
+            ("12.4".into(), "1.25".into())
+        );
+        assert_eq!((seconds(640), seconds(0)), ("0.64".into(), "0".into()));
+        let trend = |thousandths| spaced(trend(thousandths));
+        assert_eq!(
+            (trend(73_200), trend(2000)),
+            ("73\u{d7}".into(), "2.0\u{d7}".into())
+        );
+        assert_eq!(
+            (trend(1070), trend(970)),
+            ("+7 %".into(), "\u{2212}3 %".into())
+        );
+        assert_eq!((trend(1004), trend(996)), ("0 %".into(), "0 %".into()));
+    }
+
+    #[test]
+    fn stretches_name_their_zone_and_each_day_once() {
+        let at = |seconds: u64| UnixNanos(seconds * 1_000_000_000);
+        let nine = 1_791_364_500;
+        assert_eq!(
+            stretch(at(nine), at(nine + 3600)),
+            "2026-10-07 09:15\u{2013}10:15 UTC"
+        );
+        assert_eq!(
+            stretch(at(nine + 30), at(nine + 86_400)),
+            "2026-10-07 09:15:30 \u{2013} 2026-10-08 09:15 UTC"
         );
     }
 }

@@ -20,14 +20,20 @@ static STYLE: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new(
         "css",
         "text/css; charset=utf-8",
-        include_str!("../../templates/dwindle.css"),
+        concat!(
+            include_str!("../../templates/dwindle.css"),
+            include_str!("../../templates/fleet.css")
+        ),
     )
 });
 static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new(
         "js",
         "text/javascript; charset=utf-8",
-        include_str!("../../templates/dwindle.js"),
+        concat!(
+            include_str!("../../templates/dwindle.js"),
+            include_str!("../../templates/fleet.js")
+        ),
     )
 });
 static ICON: LazyLock<Asset> = LazyLock::new(|| {

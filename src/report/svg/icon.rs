@@ -21,6 +21,14 @@ pub enum Icon {
     Next,
     /// Sorted downwards.
     Down,
+    /// Sorted upwards.
+    Up,
+    /// Much more than before.
+    Rise,
+    /// Stop refreshing.
+    Pause,
+    /// Go on refreshing.
+    Play,
 }
 
 impl Icon {
@@ -41,6 +49,10 @@ impl Icon {
             }
             Self::Next => r#"<path d="M4.5 2.5 8 6l-3.5 3.5"/>"#,
             Self::Down => r#"<path d="M2.5 4.5 6 8l3.5-3.5"/>"#,
+            Self::Up => r#"<path d="M2.5 7.5 6 4l3.5 3.5"/>"#,
+            Self::Rise => r#"<path class="f" d="M6 2l5 8H1z"/>"#,
+            Self::Pause => r#"<path d="M4 2v8M8 2v8"/>"#,
+            Self::Play => r#"<path class="f" d="M3 1.5 10.5 6 3 10.5z"/>"#,
         }
     }
 

@@ -5,17 +5,21 @@ mod findings;
 mod ledger;
 mod listed;
 mod page;
+mod period;
 mod row;
 mod window;
 mod words;
 
 pub(super) use listed::{ListedView, day};
 pub(super) use page::{LineView, RequestView};
+pub(super) use period::PeriodView;
 pub(super) use row::SentView;
 pub(super) use window::{ROWS, Select};
 pub(super) use words::{link_to, name};
 
 use super::assets;
+use super::params::Link;
+use super::period::Period;
 
 /// The longest name that a row or a table shows; the opened row shows more.
 pub(super) const SHORT: usize = 120;
@@ -29,8 +33,31 @@ pub(super) struct Chrome {
     pub(super) style: String,
     pub(super) script: String,
     pub(super) icon: String,
-    pub(super) current: &'static str,
+    pub(super) nav: Vec<NavLink>,
+    /// The control of the stretch of time, on pages that are about one.
+    pub(super) period: Option<PeriodView>,
 }
+
+/// A page in the navigation.
+#[derive(Debug)]
+pub(super) struct NavLink {
+    pub(super) href: String,
+    pub(super) text: &'static str,
+    /// The letter that goes there after `g`.
+    pub(super) letter: &'static str,
+    pub(super) current: bool,
+}
+
+/// The pages: what [`Chrome::new`] calls them, where they are, their name, their letter.
+const PAGES: [(&str, &str, &str, &str); 7] = [
+    ("overview", "/", "Overview", "o"),
+    ("requests", "/requests", "Requests", "r"),
+    ("services", "/services", "Services", "s"),
+    ("map", "/map", "Map", "m"),
+    ("findings", "/findings", "Findings", "f"),
+    ("coverage", "/coverage", "Coverage", "c"),
+    ("help", "/help", "Help", "h"),
+];
 
 impl Chrome {
     /// The frame of the page that the navigation calls `current`.
@@ -39,7 +66,38 @@ impl Chrome {
             style: assets::style(),
             script: assets::script(),
             icon: assets::icon(),
-            current,
+            nav: nav(current, &[]),
+            period: None,
         }
     }
+
+    /// The frame of a page about a stretch of time: its links stay with that stretch. `path` is the
+    /// page's own, `kept` what its address has besides.
+    #[allow(dead_code)] // until the pages about many requests are routed
+    pub(super) fn over(
+        current: &'static str,
+        period: &Period,
+        path: &str,
+        kept: &[(&str, Option<&str>)],
+    ) -> Self {
+        Self {
+            nav: nav(current, &period.pairs()),
+            period: Some(PeriodView::new(period, path, kept)),
+            ..Self::new(current)
+        }
+    }
+}
+
+fn nav(current: &str, pairs: &[(&str, Option<&str>)]) -> Vec<NavLink> {
+    let link = |(name, path, text, letter)| {
+        // The help is about no time.
+        let pairs = if name == "help" { &[] } else { pairs };
+        NavLink {
+            href: Link { path, pairs }.to_string(),
+            text,
+            letter,
+            current: name == current,
+        }
+    };
+    PAGES.map(link).into()
 }
