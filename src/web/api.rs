@@ -1,5 +1,6 @@
 //! The JSON API: what the command prints, byte for byte, through the same functions.
 
+use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -9,37 +10,97 @@ use super::error::{self, Problem};
 use super::list;
 use super::params::Params;
 use super::trace::{gone, read_id};
+use crate::query::filter::completion;
 use crate::query::requests::{self, Query};
-use crate::report::json;
+use crate::report::{csv, json};
 
 /// Requests in an answer, unless `limit` says otherwise.
 const ROWS: usize = 100;
 
+/// In which form a list is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Json,
+    Ndjson,
+    Csv,
+}
+
 /// `GET /api/v1/requests`.
 pub(super) async fn requests(State(site): State<Site>, RawQuery(query): RawQuery) -> Response {
     let params = Params::read(query.as_deref());
+    let formats = [
+        ("json", Format::Json),
+        ("ndjson", Format::Ndjson),
+        ("csv", Format::Csv),
+    ];
+    let format = match params.choice("format", &formats) {
+        Ok(format) => format.unwrap_or(Format::Json),
+        Err(problem) => return error::json(&problem),
+    };
     let query = match list::read(&params, ROWS) {
         Ok(asked) => asked.query,
         Err(refused) => return error::json(&refused.into()),
     };
-    let answer = site.ask("list", move |state| listed(state, query)).await;
-    match answer.and_then(|body| body) {
-        Ok(body) => reply(body),
+    let answer = site.ask("list", move |state| listed(state, query, format));
+    match answer.await.and_then(|body| body) {
+        Ok(body) => in_format(body, format),
         Err(problem) => error::json(&problem),
     }
 }
 
-fn listed(state: &super::State, mut query: Query) -> Result<String, Problem> {
+fn listed(state: &super::State, mut query: Query, format: Format) -> Result<String, Problem> {
     query.findings = true;
     let page = requests::page(&state.store.snapshot(), &query)?;
-    let rows: Vec<String> = page.rows.iter().map(json::listed).collect();
-    let next = page
-        .next
-        .map_or_else(|| "null".to_owned(), |next| format!("\"{next}\""));
-    Ok(format!(
-        "{{\"requests\":[{}],\"next\":{next}}}",
-        rows.join(",")
-    ))
+    let rows = page.rows.iter();
+    Ok(match format {
+        Format::Csv => std::iter::once(csv::header())
+            .chain(rows.map(csv::record))
+            .collect(),
+        Format::Ndjson => rows.map(|row| json::listed(row) + "\n").collect(),
+        Format::Json => {
+            let rows: Vec<String> = rows.map(json::listed).collect();
+            let next = page
+                .next
+                .map_or_else(|| "null".to_owned(), |next| format!("\"{next}\""));
+            format!("{{\"requests\":[{}],\"next\":{next}}}", rows.join(","))
+        }
+    })
+}
+
+/// What a spreadsheet or another tool is given is a file.
+fn in_format(body: String, format: Format) -> Response {
+    let (kind, name) = match format {
+        Format::Json => return reply(body),
+        Format::Ndjson => ("application/x-ndjson", "requests.ndjson"),
+        Format::Csv => ("text/csv; charset=utf-8", "requests.csv"),
+    };
+    let name = format!("attachment; filename=\"{name}\"");
+    let headers = [
+        (header::CONTENT_TYPE, kind.to_owned()),
+        (header::CONTENT_DISPOSITION, name),
+    ];
+    (headers, body).into_response()
+}
+
+/// `GET /api/v1/requests/used`: elapsed against budget over the whole list.
+pub(super) async fn used(State(site): State<Site>, RawQuery(query): RawQuery) -> Response {
+    let query = match list::read(&Params::read(query.as_deref()), ROWS) {
+        Ok(asked) => asked.query,
+        Err(refused) => return error::json(&refused.into()),
+    };
+    let answer = site.ask("used", move |state| {
+        requests::used(&state.store.snapshot(), &query)
+    });
+    match answer.await {
+        Ok(Ok(used)) => Json(used).into_response(),
+        Ok(Err(error)) => error::json(&error.into()),
+        Err(problem) => error::json(&problem),
+    }
+}
+
+/// `GET /api/v1/filter`: what a filter can ask for.
+pub(super) async fn filter() -> Response {
+    Json(completion()).into_response()
 }
 
 /// `GET /api/v1/traces/{trace_id}`.

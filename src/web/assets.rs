@@ -1,4 +1,4 @@
-//! The one stylesheet, the one script and the icon, under names that change with their content.
+//! The stylesheet, the scripts and the icon, under names that change with their content.
 
 use std::sync::LazyLock;
 
@@ -36,6 +36,13 @@ static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
         ),
     )
 });
+static LIST_SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
+    Asset::new(
+        "js",
+        "text/javascript; charset=utf-8",
+        include_str!("../../templates/requests.js"),
+    )
+});
 static ICON: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new(
         "svg",
@@ -71,6 +78,11 @@ pub(super) fn script() -> String {
     format!("/assets/{}", SCRIPT.name)
 }
 
+/// Where the script of the list is.
+pub(super) fn list_script() -> String {
+    format!("/assets/{}", LIST_SCRIPT.name)
+}
+
 /// Where the icon is.
 pub(super) fn icon() -> String {
     format!("/assets/{}", ICON.name)
@@ -78,7 +90,7 @@ pub(super) fn icon() -> String {
 
 /// `GET /assets/{name}`.
 pub(super) async fn serve(Path(name): Path<String>, headers: HeaderMap) -> Response {
-    let all = [&*STYLE, &*SCRIPT, &*ICON];
+    let all = [&*STYLE, &*SCRIPT, &*LIST_SCRIPT, &*ICON];
     let Some(asset) = all.into_iter().find(|asset| asset.name == name) else {
         return error::page(&Problem::NotFound("There is no such file.".to_owned()));
     };

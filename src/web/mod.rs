@@ -70,6 +70,8 @@ pub fn router(state: State) -> Router {
         .route("/favicon.ico", get(assets::favicon))
         .route("/robots.txt", get(assets::robots))
         .route("/api/v1/requests", get(api::requests))
+        .route("/api/v1/requests/used", get(api::used))
+        .route("/api/v1/filter", get(api::filter))
         .route("/api/v1/traces/{trace_id}", get(api::trace))
         .fallback(error::unknown)
         .method_not_allowed_fallback(error::method)

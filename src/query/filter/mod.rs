@@ -23,13 +23,13 @@ mod print;
 #[cfg(test)]
 mod tests;
 
-pub use catalog::{catalog, word_lists};
+pub use catalog::{Completed, Completion, catalog, completion, word_lists};
 pub use error::FilterError;
 pub use fields::{Field, Kind, Of, SYNTAX, Value, field, fields};
 pub use instant::{InstantError, instant};
 pub(in crate::query) use near::word as near_word;
 
-use crate::model::{Request, UnixNanos};
+use crate::model::{Nanos, Request, UnixNanos};
 use literal::Literal;
 
 /// Bytes of a filter.
@@ -56,6 +56,46 @@ impl Filter {
     /// Reads a filter; instants like `-15m` count back from `now`.
     pub fn parse_at(text: &str, now: UnixNanos) -> Result<Self, FilterError> {
         parse::filter(text, Some(now))
+    }
+
+    /// Requests of which a field of texts or words is just this; `None` if there is no such field.
+    pub fn equals(name: &str, text: &str) -> Option<Self> {
+        let field = field(name).filter(|field| matches!(field.kind, Kind::Text | Kind::Word(_)))?;
+        Some(Self::test(field, Op::Eq, Literal::Text(text.to_owned())))
+    }
+
+    /// Requests of which a field is not known; `None` if there is no such field.
+    pub fn unknown(name: &str) -> Option<Self> {
+        let field = field(name).filter(|field| field.nullable)?;
+        Some(Self::test(field, Op::Eq, Literal::Null))
+    }
+
+    /// Requests of which a field of durations is at least this; `None` if there is no such field.
+    pub fn at_least(name: &str, time: Nanos) -> Option<Self> {
+        let field = field(name).filter(|field| matches!(field.kind, Kind::Time))?;
+        Some(Self::test(field, Op::Ge, Literal::Time(time)))
+    }
+
+    fn test(field: &'static Field, op: Op, literal: Literal) -> Self {
+        let root = Expr::Test(Test { field, op, literal });
+        Self { root }
+    }
+
+    /// The requests that any of these ask for; `None` if there is none of them.
+    pub fn any(filters: Vec<Self>) -> Option<Self> {
+        let mut members = Vec::new();
+        for filter in filters {
+            match filter.root {
+                Expr::Or(inner) => members.extend(inner),
+                other => members.push(other),
+            }
+        }
+        if members.len() > 1 {
+            return Some(Self {
+                root: Expr::Or(members),
+            });
+        }
+        members.pop().map(|root| Self { root })
     }
 
     /// The requests that all of these ask for; `None` if there is none of them.

@@ -10,6 +10,7 @@ mod page;
 mod place;
 #[cfg(test)]
 mod tests;
+mod used;
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,11 +19,12 @@ pub use cursor::{Cursor, CursorError};
 pub use listed::{Listed, Row};
 pub use page::page;
 pub use place::{Place, place};
+pub use used::{BIN, BINS, Bin, Tally, Used, used};
 
 use super::order::{ByField, Wanted};
-use super::scan::Selection;
-use crate::model::Outcome;
-use crate::store::Outcomes;
+use super::scan::{Selection, hours};
+use crate::model::{Outcome, UnixNanos};
+use crate::store::{Outcomes, Snapshot};
 
 /// What to list.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,6 +111,11 @@ pub struct Page {
     pub counts: Counts,
     /// How many requests there are at all.
     pub held: usize,
+}
+
+/// The hour in which the last request started that the store has; opens no file.
+pub fn last_hour(snapshot: &Snapshot) -> Option<UnixNanos> {
+    hours(snapshot).last_key_value().map(|(hour, _)| *hour)
 }
 
 /// Requests per outcome.

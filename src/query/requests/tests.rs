@@ -10,7 +10,7 @@ use crate::query::filter::Filter;
 use crate::query::fixtures::{chain, fan_out, ms};
 use crate::store::{Store, Stored, Window};
 
-fn put_request(store: &Store, request: Request) {
+pub(super) fn put_request(store: &Store, request: Request) {
     store.put(Stored {
         trace: Arc::new(Trace::default()),
         analysis: Arc::new(Analysis {

@@ -13,6 +13,7 @@ mod row;
 mod scale;
 mod strip;
 mod tree;
+mod used;
 
 pub use axis::AxisHead;
 pub use escape::{Escaped, display_name};
@@ -24,3 +25,4 @@ pub use row::{FoldedBars, RowBars};
 pub use scale::{Percent, Scale};
 pub use strip::Strip;
 pub use tree::Tree;
+pub use used::{UsedBars, used_words};

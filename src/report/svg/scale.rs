@@ -56,6 +56,12 @@ impl Percent {
         Self(hundredths * 1000)
     }
 
+    /// `numerator ÷ denominator` of it, rounded.
+    #[must_use]
+    pub fn scaled(self, numerator: i64, denominator: i64) -> Self {
+        Self((self.0 * numerator * 2 + denominator).div_euclid(denominator * 2))
+    }
+
     /// The distance from `other` to here, not below zero.
     #[must_use]
     pub fn less(self, other: Self) -> Self {

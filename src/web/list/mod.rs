@@ -1,4 +1,9 @@
-//! The list of recent requests.
+//! The list of requests.
+
+mod asked;
+mod form;
+mod heads;
+mod used;
 
 use askama::Template;
 use axum::extract::{RawQuery, State};
@@ -7,28 +12,33 @@ use axum::response::Response;
 
 use super::Keeping;
 use super::asking::Site;
+use super::assets;
 use super::error::{self, Problem};
-use super::params::{Link, Params, bad};
-use super::trace::is_prefix;
-use super::view::{Chrome, LONG, ListedView, SHORT, day};
-use crate::model::{Outcome, UnixNanos};
-use crate::query::filter::{Filter, FilterError, instant};
-use crate::query::requests::{self, Counts, Page, Query, Sort};
-use crate::query::scan::Selection;
+use super::params::Params;
+use super::view::{Chrome, LONG, ListedView, day};
+use crate::model::{Outcome, Rule};
+use crate::query::filter::FilterError;
+use crate::query::requests::{self, Counts, Page, Sort};
 use crate::report::number;
 use crate::report::svg::{Icon, display_name};
-use crate::store::{Snapshot, Window};
-use crate::telemetry::clock;
+use crate::store::Snapshot;
+use asked::Other;
+pub(super) use asked::{Asked, Refused, read};
+use heads::{Head, heads};
+use used::UsedView;
 
-/// Rows on a page, and the most that can be asked for.
+/// Rows on a page.
 const ROWS: usize = 50;
-const MOST_ROWS: usize = 500;
 
 #[derive(Template)]
 #[template(path = "requests.html")]
 struct RequestsPage {
     chrome: Chrome,
+    script: String,
     filter: FilterBox,
+    form: FormView,
+    /// Services that are known, for the form.
+    services: Vec<String>,
     outcomes: Vec<Choice>,
     sorts: Vec<Choice>,
     samples: bool,
@@ -36,13 +46,16 @@ struct RequestsPage {
     faults: Option<String>,
     heading: String,
     showing: String,
+    used: Option<UsedView>,
+    before: Vec<Head>,
+    after: Vec<Head>,
     rows: Vec<ListedView>,
-    newest: bool,
+    csv: String,
+    ndjson: String,
     empty: Option<Empty>,
     pager: Vec<Pager>,
     http_addr: String,
     grpc_addr: String,
-    down: String,
     next_icon: String,
 }
 
@@ -55,6 +68,28 @@ struct FilterBox {
     fault: Option<Fault>,
     /// The list without a filter.
     clear: Option<String>,
+    /// The typed filter and the form as one filter, if both say something.
+    whole: Option<(String, String)>,
+}
+
+/// The form beside it.
+#[derive(Default)]
+struct FormView {
+    open: bool,
+    outcomes: Vec<FormChoice>,
+    service: String,
+    held: String,
+    surfaced: String,
+    rules: Vec<FormChoice>,
+    used: String,
+    wasted: String,
+}
+
+/// One of a form's choices.
+struct FormChoice {
+    value: &'static str,
+    text: String,
+    current: bool,
 }
 
 /// What is wrong with a filter, and where.
@@ -75,7 +110,7 @@ struct Choice {
 /// What to say when there is no row.
 struct Empty {
     what: String,
-    hint: &'static str,
+    hint: String,
     links: Vec<Pager>,
     /// Nothing ever came.
     first_time: bool,
@@ -85,42 +120,6 @@ struct Pager {
     href: String,
     text: &'static str,
     next: bool,
-}
-
-/// What an address asks for.
-#[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) query: Query,
-    /// The filter as it was typed.
-    q: Option<String>,
-}
-
-/// Why an address makes no sense.
-#[derive(Debug)]
-pub(super) enum Refused {
-    /// A parameter is wrong.
-    Problem(Problem),
-    /// The filter is; everything else is as asked.
-    Filter(Box<(FilterError, Asked)>),
-}
-
-impl From<Refused> for Problem {
-    fn from(refused: Refused) -> Self {
-        match refused {
-            Refused::Problem(problem) => problem,
-            Refused::Filter(refused) => {
-                let (error, asked) = *refused;
-                let text = asked.q.unwrap_or_default();
-                let (before, marked, _) = error.parts(&text);
-                let column = before.chars().count() + 1;
-                let at = match marked {
-                    "" => format!("column {column}"),
-                    marked => format!("column {column}, `{}`", display_name(marked, SHORT)),
-                };
-                Self::Bad(format!("`q`, {at}: {error}"))
-            }
-        }
-    }
 }
 
 /// `GET /` and `GET /requests`.
@@ -150,86 +149,11 @@ pub(super) async fn page(State(site): State<Site>, RawQuery(query): RawQuery) ->
     }
 }
 
-/// The words that choose an outcome.
-fn outcome_words() -> [(&'static str, Outcome); Outcome::ALL.len()] {
-    Outcome::ALL.map(|outcome| (outcome.as_str(), outcome))
-}
-
-/// Reads `q`, `outcome`, `sort`, `limit`, `since`, `until` and `cursor`.
-pub(super) fn read(params: &Params, rows: usize) -> Result<Asked, Refused> {
-    let query = query(params, rows).map_err(Refused::Problem)?;
-    let mut asked = Asked {
-        query,
-        q: params.get("q").map(str::to_owned),
-    };
-    if let Some(text) = &asked.q {
-        match filter(text) {
-            Ok(filter) => asked.query.selection.filter = Some(filter),
-            Err(error) => return Err(Refused::Filter(Box::new((error, asked)))),
-        }
-    }
-    Ok(asked)
-}
-
-/// The filter that a text is; the beginning of a trace id stands for itself.
-fn filter(text: &str) -> Result<Filter, FilterError> {
-    let now = UnixNanos(clock::unix_nanos());
-    if is_prefix(text) {
-        Filter::parse_at(&format!("trace_id={text}"), now)
-    } else {
-        Filter::parse_at(text, now)
-    }
-}
-
-fn query(params: &Params, rows: usize) -> Result<Query, Problem> {
-    let cursor = params
-        .get("cursor")
-        .map(|text| {
-            text.parse()
-                .map_err(|_| bad("cursor", text, "the `next` of a page, as it came"))
-        })
-        .transpose()?;
-    Ok(Query {
-        outcome: params.choice("outcome", &outcome_words())?,
-        sort: sort(params)?,
-        selection: Selection {
-            filter: None,
-            window: Window {
-                since: instant_of(params, "since")?,
-                until: instant_of(params, "until")?,
-            },
-        },
-        limit: params.number("limit", rows, 1, MOST_ROWS)?,
-        cursor,
-        ..Query::default()
-    })
-}
-
-/// `newest`, `worst`, or a field of a request, with `-` before it for the largest first.
-fn sort(params: &Params) -> Result<Sort, Problem> {
-    let Some(text) = params.get("sort") else {
-        return Ok(Sort::default());
-    };
-    text.parse().map_err(|error| {
-        let words = Sort::NAMED.map(|sort| sort.to_string()).join(", ");
-        let wanted = format!("one of {words}, or a field such as -elapsed ({error})");
-        bad("sort", text, &wanted)
-    })
-}
-
-fn instant_of(params: &Params, name: &str) -> Result<Option<UnixNanos>, Problem> {
-    let Some(text) = params.get(name) else {
-        return Ok(None);
-    };
-    let at = instant(text, Some(UnixNanos(clock::unix_nanos())));
-    let wanted = "an instant such as 2026-10-07T09:00:00Z, or a time ago such as -15m";
-    at.map(Some).map_err(|_| bad(name, text, wanted))
-}
-
 fn build(state: &super::State, asked: &Asked) -> Result<RequestsPage, Problem> {
     let query = &asked.query;
     let snapshot = state.store.snapshot();
     let page = requests::page(&snapshot, query)?;
+    let used = requests::used(&snapshot, query)?;
     let day = page.rows.first().map(day).unwrap_or_default();
     let rows: Vec<ListedView> = page
         .rows
@@ -241,7 +165,8 @@ fn build(state: &super::State, asked: &Asked) -> Result<RequestsPage, Problem> {
         outcomes: outcomes(asked, Some(&page.counts)),
         heading: heading(query.outcome, page.matching),
         showing: showing(state, &page, asked, &day),
-        empty: rows.is_empty().then(|| empty(asked, &page)),
+        used: UsedView::new(asked, &used),
+        empty: rows.is_empty().then(|| empty(&snapshot, asked, &page)),
         pager: pager(asked, &page),
         rows,
         ..frame(state, asked)
@@ -278,49 +203,72 @@ fn with_fault(state: &super::State, asked: &Asked, error: &FilterError) -> Reque
 
 /// What the page has whatever the list holds.
 fn frame(state: &super::State, asked: &Asked) -> RequestsPage {
-    let query = &asked.query;
-    let window = query.selection.window;
-    let kept = [
+    let (before, after) = heads(asked);
+    let filter = asked.query.selection.filter.as_ref();
+    let both = asked.q.is_some() && asked.form.is_used();
+    let whole = filter.filter(|_| both).map(|filter| {
+        let text = filter.to_string();
         (
-            "outcome",
-            query.outcome.map(|outcome| outcome.as_str().to_owned()),
-        ),
-        (
-            "sort",
-            (query.sort != Sort::Newest).then(|| query.sort.to_string()),
-        ),
-        (
-            "limit",
-            (query.limit != ROWS).then(|| query.limit.to_string()),
-        ),
-        ("since", window.since.map(|at| at.to_string())),
-        ("until", window.until.map(|at| at.to_string())),
-    ];
+            asked.address(Other::Filter(Some(&text))),
+            display_name(&text, LONG),
+        )
+    });
     RequestsPage {
         chrome: Chrome::new("requests"),
+        script: assets::list_script(),
         filter: FilterBox {
             text: asked.q.clone().unwrap_or_default(),
-            kept: kept
-                .into_iter()
-                .filter_map(|(name, value)| Some((name, value?)))
-                .collect(),
+            kept: asked.kept(),
             fault: None,
-            clear: asked.q.as_ref().map(|_| asked.without_filter()),
+            clear: (asked.q.is_some() || asked.form.is_used())
+                .then(|| asked.address(Other::Filter(None))),
+            whole,
         },
+        form: form(asked),
+        services: Vec::new(),
         outcomes: Vec::new(),
         sorts: sorts(asked),
         faults: None,
         samples: state.store.has_samples(),
         heading: String::new(),
         showing: String::new(),
+        used: None,
+        before,
+        after,
         rows: Vec::new(),
-        newest: query.sort == Sort::Newest,
+        csv: asked.address(Other::Format("csv")),
+        ndjson: asked.address(Other::Format("ndjson")),
         empty: None,
         pager: Vec::new(),
         http_addr: state.http_addr.clone(),
         grpc_addr: state.grpc_addr.clone(),
-        down: Icon::Down.to_string(),
         next_icon: Icon::Next.to_string(),
+    }
+}
+
+fn form(asked: &Asked) -> FormView {
+    let form = &asked.form;
+    let number = |number: Option<usize>| number.map_or_else(String::new, |n| n.to_string());
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let outcomes = Outcome::ALL.into_iter().map(|outcome| FormChoice {
+        value: outcome.as_str(),
+        text: words(outcome),
+        current: asked.query.outcome == Some(outcome),
+    });
+    let rules = Rule::ALL.iter().map(|rule| FormChoice {
+        value: rule.as_str(),
+        text: rule.as_str().to_owned(),
+        current: form.rule == Some(*rule),
+    });
+    FormView {
+        open: form.is_used(),
+        outcomes: outcomes.collect(),
+        service: text(&form.service),
+        held: text(&form.held),
+        surfaced: text(&form.surfaced),
+        rules: rules.collect(),
+        used: number(form.used),
+        wasted: number(form.wasted),
     }
 }
 
@@ -328,7 +276,7 @@ fn frame(state: &super::State, asked: &Asked) -> RequestsPage {
 fn sorts(asked: &Asked) -> Vec<Choice> {
     let current = asked.query.sort;
     let choice = |sort: Sort, text| Choice {
-        href: asked.href(asked.query.outcome, sort, None),
+        href: asked.address(Other::Sort(sort)),
         text,
         current: sort == current,
     };
@@ -392,7 +340,7 @@ fn kept(state: &super::State) -> Option<String> {
 /// A link for each outcome, with its count where the filter makes sense.
 fn outcomes(asked: &Asked, counts: Option<&Counts>) -> Vec<Choice> {
     let choice = |outcome: Option<Outcome>, word: &str, count: Option<usize>| Choice {
-        href: asked.href(outcome, asked.query.sort, None),
+        href: asked.address(Other::Outcome(outcome)),
         text: match count {
             Some(count) => format!("{word} {}", number::count(count)),
             None => word.to_owned(),
@@ -411,7 +359,7 @@ fn outcomes(asked: &Asked, counts: Option<&Counts>) -> Vec<Choice> {
     std::iter::once(all).chain(each).collect()
 }
 
-fn empty(asked: &Asked, page: &Page) -> Empty {
+fn empty(snapshot: &Snapshot, asked: &Asked, page: &Page) -> Empty {
     let link = |text, href| Pager {
         href,
         text,
@@ -421,19 +369,35 @@ fn empty(asked: &Asked, page: &Page) -> Empty {
     if page.held == 0 {
         return Empty {
             what: "No requests yet.".to_owned(),
-            hint: "No span has come since this server started.",
+            hint: "No span has come since this server started.".to_owned(),
             links: vec![link("How to read what will be here", "/help".to_owned())],
             first_time: true,
         };
     }
+    let filtered = asked.q.is_some() || asked.form.is_used();
     if !query.selection.is_all() && page.counts.total() == 0 {
+        let mut links = Vec::new();
+        let mut hint = "Those that are held are different.".to_owned();
+        if let (false, Some(last)) = (filtered, requests::last_hour(snapshot)) {
+            hint = format!(
+                "The last ones that are held came in the hour from {} on.",
+                number::instant(last)
+            );
+            links.push(link("Show them", asked.address(Other::Since(last))));
+        }
+        if filtered {
+            links.push(link("Show all", asked.address(Other::Filter(None))));
+            links.push(link("How to write one", "/help#filter".to_owned()));
+        }
+        let what = if filtered {
+            "No request matches this filter."
+        } else {
+            "No request started in this stretch of time."
+        };
         return Empty {
-            what: "No request matches this filter.".to_owned(),
-            hint: "Those that are held are different.",
-            links: vec![
-                link("Show all", asked.without_filter()),
-                link("How to write one", "/help#filter".to_owned()),
-            ],
+            what: what.to_owned(),
+            hint,
+            links,
             first_time: false,
         };
     }
@@ -443,8 +407,9 @@ fn empty(asked: &Asked, page: &Page) -> Empty {
     };
     Empty {
         what,
-        hint: "Those that are held have another outcome, or stand on a page before this one.",
-        links: vec![link("Show all", asked.href(None, query.sort, None))],
+        hint: "Those that are held have another outcome, or stand on a page before this one."
+            .to_owned(),
+        links: vec![link("Show all", asked.address(Other::Outcome(None)))],
         first_time: false,
     }
 }
@@ -453,59 +418,18 @@ fn pager(asked: &Asked, page: &Page) -> Vec<Pager> {
     let query = &asked.query;
     let mut links = Vec::new();
     if query.cursor.is_some() {
-        let href = asked.href(query.outcome, query.sort, None);
         links.push(Pager {
-            href,
+            href: asked.address(Other::Nothing),
             text: "first page",
             next: false,
         });
     }
     if let Some(next) = &page.next {
-        let href = asked.href(query.outcome, query.sort, Some(&next.to_string()));
         links.push(Pager {
-            href,
+            href: asked.address(Other::Page(&next.to_string())),
             text: "next page",
             next: true,
         });
     }
     links
-}
-
-impl Asked {
-    /// The address of the same list with another outcome, order or page.
-    fn href(&self, outcome: Option<Outcome>, sort: Sort, cursor: Option<&str>) -> String {
-        self.address(self.q.as_deref(), outcome, sort, cursor)
-    }
-
-    /// The address of the same list without its filter.
-    fn without_filter(&self) -> String {
-        self.address(None, self.query.outcome, self.query.sort, None)
-    }
-
-    fn address(
-        &self,
-        q: Option<&str>,
-        outcome: Option<Outcome>,
-        sort: Sort,
-        cursor: Option<&str>,
-    ) -> String {
-        let limit = (self.query.limit != ROWS).then(|| self.query.limit.to_string());
-        let order = (sort != Sort::Newest).then(|| sort.to_string());
-        let window = self.query.selection.window;
-        let since = window.since.map(|at| at.to_string());
-        let until = window.until.map(|at| at.to_string());
-        Link {
-            path: "/requests",
-            pairs: &[
-                ("q", q),
-                ("outcome", outcome.map(Outcome::as_str)),
-                ("sort", order.as_deref()),
-                ("since", since.as_deref()),
-                ("until", until.as_deref()),
-                ("limit", limit.as_deref()),
-                ("cursor", cursor),
-            ],
-        }
-        .to_string()
-    }
 }

@@ -1,4 +1,6 @@
-//! The help page: where to point an exporter, and how to read what is drawn.
+//! The help page: where to point an exporter, what to emit, and how to read what is drawn.
+
+mod emit;
 
 use askama::Template;
 use axum::extract::State;
@@ -13,6 +15,7 @@ use crate::model::{How, Nanos, Outcome, Part, Verdict};
 use crate::query::filter;
 use crate::query::waterfall::{Row, Stretch, StretchKind};
 use crate::report::svg::{Badge, Escaped, Icon, RowBars, Scale};
+use emit::{Emitted, Sdk};
 
 #[derive(Template)]
 #[template(path = "help.html")]
@@ -29,6 +32,27 @@ struct HelpPage {
     fields: Vec<FieldView>,
     word_lists: Vec<(String, String)>,
     rules: Vec<Read>,
+    attributes: &'static [Emitted],
+    sdks: &'static [Sdk],
+    keys: Vec<KeyView>,
+    glossary: &'static [(&'static str, &'static str)],
+}
+
+/// A key, with the name of its page where that changes.
+struct KeyView {
+    page: &'static str,
+    keys: &'static [&'static str],
+    does: &'static str,
+}
+
+fn keys() -> Vec<KeyView> {
+    let mut last = "";
+    let keys = emit::KEYS.iter().map(|(page, keys, does)| {
+        let same = std::mem::replace(&mut last, page) == *page;
+        let page = if same { "" } else { page };
+        KeyView { page, keys, does }
+    });
+    keys.collect()
 }
 
 /// A rule of the table of what is read.
@@ -88,6 +112,10 @@ pub(super) async fn page(State(site): State<Site>) -> Response {
         culprit: Icon::Culprit.to_string(),
         surfaced: Icon::Surfaced.to_string(),
         rules: rules(),
+        attributes: emit::ATTRIBUTES,
+        sdks: emit::SDKS,
+        keys: keys(),
+        glossary: emit::GLOSSARY,
         syntax: filter::SYNTAX
             .iter()
             .map(|(text, words)| (example(text), with_code(words)))
