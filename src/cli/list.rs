@@ -64,7 +64,9 @@ pub(super) fn print(
             }
         }
     }
-    say_cut(printer, rows.rows.len(), all);
+    if rows.rows.len() < all {
+        say_cut(printer, rows.rows.len(), &all.to_string());
+    }
     if all == 0 && args.format == ListFormat::Table {
         printer.say(nothing);
     }

@@ -175,11 +175,9 @@ fn time(flag: &str, text: Option<&str>, now: UnixNanos) -> anyhow::Result<Option
     }
 }
 
-/// Says what a limit cut.
-pub(super) fn say_cut(printer: &Printer, shown: usize, all: usize) {
-    if shown < all {
-        printer.say(&format!(
-            "{shown} of {all} shown; --limit asked for no more"
-        ));
-    }
+/// Says that a limit cut something.
+pub(super) fn say_cut(printer: &Printer, shown: usize, all: &str) {
+    printer.say(&format!(
+        "{shown} of {all} shown; --limit asked for no more"
+    ));
 }

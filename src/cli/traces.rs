@@ -53,7 +53,9 @@ pub(super) fn run(args: &TracesArgs, setup: &Setup, printer: &mut Printer) -> an
     let limit = args.list.limit.map(usize::try_from);
     lines.truncate(limit.map_or(all, |limit| limit.unwrap_or(all)));
     print(&lines, &mut waiting.ready()?, format, printer)?;
-    say_cut(printer, lines.len(), all);
+    if lines.len() < all {
+        say_cut(printer, lines.len(), &all.to_string());
+    }
     if lines.is_empty() && format == ListFormat::Table {
         printer.say(&selection.nothing());
     }
@@ -185,15 +187,17 @@ fn of_store(
             printer,
         )?;
     }
-    match (args.list.limit, rows.len() < matching) {
-        (None, true) => {
+    let all = matching.words(|count| count.to_string());
+    match args.list.limit {
+        _ if !matching.exceeds(rows.len()) => {}
+        None => {
             let which = if by.is_some() { "first" } else { "newest" };
             printer.say(&format!(
-                "the {which} {} of {matching} requests; --limit N shows more",
+                "the {which} {} of {all} requests; --limit N shows more",
                 rows.len()
             ));
         }
-        _ => say_cut(printer, rows.len(), matching),
+        Some(_) => say_cut(printer, rows.len(), &all),
     }
     if rows.is_empty() && format == ListFormat::Table {
         printer.say("none of the requests that are stored is one of those asked for");

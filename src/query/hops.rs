@@ -9,11 +9,11 @@ use super::error::QueryError;
 use super::names::Names;
 use super::rows::{Cells, there, word};
 use super::samples::Samples;
-use super::scan::{Selection, fold, within_bounds};
+use super::scan::{Selection, Within, fold, within_bounds};
 use super::sheet::{Cell, Column, Sheet};
 use crate::model::{Hop, How, Nanos, Request, Text, Verdict};
+use crate::store::Snapshot;
 use crate::store::tables::{Table, nanos};
-use crate::store::{Snapshot, Window};
 
 /// What is known of each service and operation.
 pub const COLUMNS: &[Column] = &[
@@ -272,7 +272,7 @@ impl OverStore for Hops {
             "culprit_operation",
             "culprit_consumed_ms",
         ];
-        let blamed = selection.requests(snapshot, Window::ALL)?;
+        let blamed = selection.requests(snapshot, &Within::default())?;
         let blamed = blamed
             .filter(col("culprit_service").is_not_null())
             .select(columns.map(col));

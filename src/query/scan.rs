@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polars::prelude::{
-    DataFrame, Engine, JoinArgs, JoinType, LazyFrame, MaintainOrderJoin, PlanCallback,
-    PolarsResult, col,
+    DataFrame, DataType, Engine, Expr as Plan, JoinArgs, JoinType, LazyFrame, MaintainOrderJoin,
+    NamedFrom as _, PlanCallback, PolarsResult, Series, TimeUnit, col, lit,
 };
 
 use super::error::{QueryError, panic_words};
@@ -48,14 +48,14 @@ impl Selection {
     /// Their rows in a table; those of a request stand together, in their order.
     pub(super) fn rows(&self, snapshot: &Snapshot, table: Table) -> Result<LazyFrame, StoreError> {
         if table == Table::Requests {
-            return self.requests(snapshot, Window::ALL);
+            return self.requests(snapshot, &Within::default());
         }
         let rows = snapshot.scan(table, &self.stretch())?;
         // A span does not tell when its request began.
         if self.is_all() || self.filter.is_none() && table != Table::Spans {
             return Ok(rows);
         }
-        let ids = self.requests(snapshot, Window::ALL)?;
+        let ids = self.requests(snapshot, &Within::default())?;
         let on = IDENTITY.map(col);
         let args = JoinArgs {
             maintain_order: MaintainOrderJoin::Left,
@@ -64,20 +64,78 @@ impl Selection {
         Ok(rows.join(ids.select(on.clone()), on.clone(), on, args))
     }
 
-    /// Their rows in `requests`, within a stretch of the time.
+    /// Those of their rows in `requests` that lie within.
     pub(super) fn requests(
         &self,
         snapshot: &Snapshot,
-        within: Window,
+        within: &Within,
     ) -> Result<LazyFrame, StoreError> {
-        let window = narrowed(self.stretch(), within);
-        let rows = snapshot.scan(Table::Requests, &window)?;
+        let within = Within {
+            window: narrowed(self.stretch(), within.window),
+            starts: within.starts.clone(),
+        };
+        let scan = |table| within.rows(snapshot, table);
+        let rows = scan(Table::Requests)?;
         match &self.filter {
             None => Ok(rows),
-            Some(filter) => filter
-                .tabled()
-                .rows(rows, |table| snapshot.scan(table, &window)),
+            Some(filter) => filter.tabled().rows(rows, scan),
         }
+    }
+}
+
+/// Instants that each row is compared with, at most.
+const MOST_STARTS: usize = 10_000;
+
+/// Where rows are looked for. Every table but `spans` has the start of its rows' request, so that
+/// of none more is read than of what is asked for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Within {
+    window: Window,
+    starts: Option<Plan>,
+}
+
+impl From<Window> for Within {
+    fn from(window: Window) -> Self {
+        Self {
+            window,
+            starts: None,
+        }
+    }
+}
+
+impl Within {
+    /// Requests that start at one of these instants. Of very many only the stretch between the
+    /// first and the last counts: looking for each would take longer than reading what is there.
+    pub(super) fn starts(starts: Vec<UnixNanos>) -> Result<Self, QueryError> {
+        let window = Window {
+            since: starts.iter().min().copied(),
+            until: starts
+                .iter()
+                .max()
+                .map(|last| UnixNanos(last.0.saturating_add(1))),
+        };
+        if starts.len() > MOST_STARTS {
+            return Ok(window.into());
+        }
+        let nanos = starts
+            .into_iter()
+            .map(|start| i64::try_from(start.0).unwrap_or(i64::MAX));
+        let nanos = Series::new("start".into(), nanos.collect::<Vec<i64>>());
+        let nanos = nanos.cast(&DataType::Datetime(TimeUnit::Nanoseconds, None))?;
+        let starts = col("start").is_in(lit(nanos).implode(false), false);
+        Ok(Self {
+            window,
+            starts: Some(starts),
+        })
+    }
+
+    /// The rows of a table of such requests, whatever else they are.
+    pub(super) fn rows(&self, snapshot: &Snapshot, table: Table) -> Result<LazyFrame, StoreError> {
+        let rows = snapshot.scan(table, &self.window)?;
+        Ok(match &self.starts {
+            Some(starts) => rows.filter(starts.clone()),
+            None => rows,
+        })
     }
 }
 

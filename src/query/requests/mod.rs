@@ -3,11 +3,13 @@
 //! **Invariant**: a page costs memory for its own rows, whatever the store holds: the rows are
 //! chosen by the columns that order them, some at a time, and only the chosen ones are read whole.
 
+mod count;
 mod cursor;
 mod keys;
 mod listed;
 mod page;
 mod place;
+mod stretches;
 #[cfg(test)]
 mod tests;
 mod used;
@@ -105,10 +107,12 @@ pub struct Page {
     /// Where the next page begins; `None` if this was the last.
     pub next: Option<Cursor>,
     /// How many requests match, on all pages.
-    pub matching: usize,
+    pub matching: Matching,
     /// How many of those that the selection takes there are of each outcome, whichever is asked
     /// for.
     pub counts: Counts,
+    /// Whether `counts` are of all of them: else there are at least so many of each.
+    pub counts_all: bool,
     /// How many requests there are at all.
     pub held: usize,
 }
@@ -116,6 +120,28 @@ pub struct Page {
 /// The hour in which the last request started that the store has; opens no file.
 pub fn last_hour(snapshot: &Snapshot) -> Option<UnixNanos> {
     hours(snapshot).last_key_value().map(|(hour, _)| *hour)
+}
+
+/// How many there are, as far as they were counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Matching {
+    /// So many, or more.
+    pub count: usize,
+    /// Exactly so many.
+    pub is_all: bool,
+}
+
+impl Matching {
+    /// Whether there are more than so many.
+    pub fn exceeds(self, shown: usize) -> bool {
+        self.count > shown || !self.is_all
+    }
+
+    /// In words, with the count as `number` writes it: `123`, or `at least 10,000`.
+    pub fn words(self, number: impl FnOnce(usize) -> String) -> String {
+        let least = if self.is_all { "" } else { "at least " };
+        format!("{least}{}", number(self.count))
+    }
 }
 
 /// Requests per outcome.
@@ -143,6 +169,12 @@ impl Counts {
     /// Those with one outcome, or all.
     fn asked(&self, outcome: Option<Outcome>) -> usize {
         outcome.map_or_else(|| self.total(), |outcome| self.of(outcome))
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (outcome, more) in other.iter() {
+            self.add(outcome, more);
+        }
     }
 
     fn add(&mut self, outcome: Outcome, more: usize) {

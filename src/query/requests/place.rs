@@ -4,11 +4,10 @@ use polars::prelude::{DataType, LazyFrame, col, lit};
 
 use super::Counts;
 use super::keys::instant;
-use super::page::Counted;
 use crate::model::{Outcome, SpanId, TraceId, UnixNanos};
 use crate::query::error::QueryError;
 use crate::query::rows::{Cells, IDENTITY, there};
-use crate::query::scan::{HOUR, collect};
+use crate::query::scan::{HOUR, collect, hours};
 use crate::store::tables::Table;
 use crate::store::{Snapshot, Window};
 
@@ -36,7 +35,7 @@ pub fn place(
     start: UnixNanos,
     this: (TraceId, SpanId),
 ) -> Result<Option<Place>, QueryError> {
-    let counted = Counted::known(snapshot);
+    let known = hours(snapshot);
     let hour = UnixNanos(start.0 - start.0 % HOUR);
     let own = Near::of(snapshot, outcome, hour, start)?;
     let same = at(snapshot, outcome, start)?;
@@ -44,10 +43,7 @@ pub fn place(
         return Ok(None);
     };
     let with_any = |hours: &(&UnixNanos, &Counts)| hours.1.of(outcome) > 0;
-    let newer = counted
-        .hours
-        .range(UnixNanos(hour.0 + 1)..)
-        .filter(with_any);
+    let newer = known.range(UnixNanos(hour.0 + 1)..).filter(with_any);
     let newer_hours: usize = newer.clone().map(|(_, counts)| counts.of(outcome)).sum();
     let before = match (index.checked_sub(1), own.newer) {
         (Some(before), _) => same.get(before).copied(),
@@ -62,7 +58,7 @@ pub fn place(
         (Some(after), _) => Some(*after),
         (None, Some(older)) => at(snapshot, outcome, older)?.first().copied(),
         (None, None) => {
-            let hours = counted.hours.range(..hour).rev().filter(with_any);
+            let hours = known.range(..hour).rev().filter(with_any);
             let hours = hours.map(|(hour, _)| *hour);
             let older = nearest(snapshot, outcome, start, hours, |near| near.older)?;
             older.and_then(|alike| alike.first().copied())
@@ -70,7 +66,7 @@ pub fn place(
     };
     Ok(Some(Place {
         position: newer_hours + own.count_newer + index + 1,
-        of: counted.all.of(outcome),
+        of: known.values().map(|counts| counts.of(outcome)).sum(),
         before,
         after,
     }))

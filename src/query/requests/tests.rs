@@ -22,7 +22,7 @@ pub(super) fn put_request(store: &Store, request: Request) {
     });
 }
 
-fn put(store: &Store, n: u8, start: u64, wasted: i64, outcome: Outcome) {
+pub(super) fn put(store: &Store, n: u8, start: u64, wasted: i64, outcome: Outcome) {
     let mut request = chain();
     request.trace_id = TraceId([n; 16]);
     request.start = UnixNanos(start);
@@ -33,6 +33,13 @@ fn put(store: &Store, n: u8, start: u64, wasted: i64, outcome: Outcome) {
 
 fn ids(page: &Page) -> Vec<u8> {
     page.rows.iter().map(|row| row.trace_id.0[0]).collect()
+}
+
+fn all(count: usize) -> Matching {
+    Matching {
+        count,
+        is_all: true,
+    }
 }
 
 /// Hours apart, so that pages go from one to the next.
@@ -90,7 +97,7 @@ fn lists_are_in_their_order_and_filtered() {
         ..Query::default()
     };
     let missed = asked(&store, &missed);
-    assert_eq!((ids(&missed), missed.matching), (vec![3, 1], 2));
+    assert_eq!((ids(&missed), missed.matching), (vec![3, 1], all(2)));
     assert_eq!(missed.counts.of(Outcome::Met), 2);
     assert_eq!(missed.counts.total(), 4);
     let wasteful = asked(&store, &matching("wasted > 4ms and not trace_id=03"));
@@ -244,6 +251,7 @@ proptest! {
     fn the_pages_are_the_list(
         seeds in prop::collection::vec(any::<[u8; 4]>(), 0..12),
         limit in 1_usize..5,
+        filter in prop::sample::select(&["", "wasted > 0ms", "hop.service=pricing and not call.to=nobody", "complete=true or hop.verdict=ok"][..]),
         order in prop::sample::select(&["newest", "worst", "-wasted", "budget", "-culprit.share", "operation", "-used", "complete", "surfaced.verdict", "start"][..]),
     ) {
         let store = Store::in_memory(100, usize::MAX);
@@ -263,6 +271,9 @@ proptest! {
             put_request(&store, request.clone());
             requests.push(request);
         }
+        let filter = Some(filter).filter(|text| !text.is_empty());
+        let filter = filter.map(|text| Filter::parse(text).unwrap());
+        requests.retain(|request| filter.as_ref().is_none_or(|filter| filter.matches(request)));
         let sort: Sort = order.parse().unwrap();
         let ids = |request: &Request| (request.start, request.trace_id, request.request);
         requests.sort_by(|a, b| match sort {
@@ -274,12 +285,13 @@ proptest! {
             Sort::By(by) => by.key(a).compare(&by.key(b), by.descending).then_with(|| ids(a).cmp(&ids(b))),
         });
         let wanted: Vec<TraceId> = requests.iter().map(|request| request.trace_id).collect();
-        let mut query = Query { sort, limit, ..Query::default() };
+        let selection = Selection { filter, window: Window::ALL };
+        let mut query = Query { selection, sort, limit, ..Query::default() };
         let mut seen = Vec::new();
         loop {
             let page = asked(&store, &query);
             prop_assert!(page.rows.len() <= limit);
-            prop_assert_eq!(page.matching, wanted.len());
+            prop_assert_eq!(page.matching, all(wanted.len()));
             seen.extend(page.rows.iter().map(|row| row.trace_id));
             let Some(next) = page.next else { break };
             prop_assert_eq!(page.rows.len(), limit);

@@ -7,9 +7,9 @@ use super::Query;
 use crate::model::Outcome;
 use crate::query::error::QueryError;
 use crate::query::rows::{Cells, millionths, there};
-use crate::query::scan::{Selection, fold};
+use crate::query::scan::{Selection, Within, fold};
+use crate::store::Snapshot;
 use crate::store::tables::nanos;
-use crate::store::{Snapshot, Window};
 
 /// How wide a bin is, in per cent.
 pub const BIN: u32 = 5;
@@ -74,11 +74,11 @@ pub fn used(snapshot: &Snapshot, query: &Query) -> Result<Used, QueryError> {
     // Without a filter one pass tells both.
     let both = selection.filter.is_none();
     let outcome = query.outcome.filter(|_| both);
-    let all = counted(around.requests(snapshot, Window::ALL)?, outcome)?;
+    let all = counted(around.requests(snapshot, &Within::default())?, outcome)?;
     let matching = if both {
         all.matching
     } else {
-        let rows = selection.requests(snapshot, Window::ALL)?;
+        let rows = selection.requests(snapshot, &Within::default())?;
         counted(rows, query.outcome)?.matching
     };
     let mut pairs = all.all.into_iter().zip(matching);
@@ -172,7 +172,7 @@ mod tests {
             let mut query = Query::default();
             query.selection.filter = Some(Filter::parse(&text).unwrap());
             let page = super::super::page(&snapshot, &query).unwrap();
-            assert_eq!(bin.tally.all, page.matching as u64, "{text}");
+            assert_eq!(bin.tally.all, page.matching.count as u64, "{text}");
             assert_eq!(
                 used(&snapshot, &query).unwrap().total().matching,
                 bin.tally.all

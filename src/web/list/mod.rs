@@ -18,7 +18,7 @@ use super::params::Params;
 use super::view::{Chrome, LONG, ListedView, day};
 use crate::model::{Outcome, Rule};
 use crate::query::filter::FilterError;
-use crate::query::requests::{self, Counts, Page, Sort};
+use crate::query::requests::{self, Counts, Matching, Page, Sort};
 use crate::report::number;
 use crate::report::svg::{Icon, display_name};
 use crate::store::Snapshot;
@@ -162,7 +162,7 @@ fn build(state: &super::State, asked: &Asked) -> Result<RequestsPage, Problem> {
         .collect();
     Ok(RequestsPage {
         faults: faults(&snapshot),
-        outcomes: outcomes(asked, Some(&page.counts)),
+        outcomes: outcomes(asked, Some(&page)),
         heading: heading(query.outcome, page.matching),
         showing: showing(state, &page, asked, &day),
         used: UsedView::new(asked, &used),
@@ -288,13 +288,18 @@ fn sorts(asked: &Asked) -> Vec<Choice> {
     named.into_iter().chain(other).collect()
 }
 
-fn heading(outcome: Option<Outcome>, count: usize) -> String {
-    let noun = if count == 1 { "request" } else { "requests" };
+fn heading(outcome: Option<Outcome>, matching: Matching) -> String {
+    let noun = if matching.count == 1 {
+        "request"
+    } else {
+        "requests"
+    };
+    let count = matching.words(number::count);
+    // It begins a line.
+    let count = count.replacen("at", "At", 1);
     match outcome {
-        Some(outcome) => {
-            format!("{} {} {noun}", number::count(count), words(outcome))
-        }
-        None => format!("{} {noun}", number::count(count)),
+        Some(outcome) => format!("{count} {} {noun}", words(outcome)),
+        None => format!("{count} {noun}"),
     }
 }
 
@@ -313,7 +318,7 @@ fn showing(state: &super::State, page: &Page, asked: &Asked, day: &str) -> Strin
     } else {
         said.extend(kept(state));
     }
-    if page.rows.len() < page.matching {
+    if page.matching.exceeds(page.rows.len()) {
         let rows = number::count(page.rows.len());
         let which = match query.cursor {
             Some(_) => format!("showing {rows} further ones"),
@@ -337,12 +342,16 @@ fn kept(state: &super::State) -> Option<String> {
     }
 }
 
-/// A link for each outcome, with its count where the filter makes sense.
-fn outcomes(asked: &Asked, counts: Option<&Counts>) -> Vec<Choice> {
+/// A link for each outcome, with its count where the filter makes sense: `missed 1,204+` if not all
+/// were counted.
+fn outcomes(asked: &Asked, page: Option<&Page>) -> Vec<Choice> {
+    let counts = page.map(|page| &page.counts);
+    let is_all = page.is_none_or(|page| page.counts_all);
+    let more = if is_all { "" } else { "+" };
     let choice = |outcome: Option<Outcome>, word: &str, count: Option<usize>| Choice {
         href: asked.address(Other::Outcome(outcome)),
-        text: match count {
-            Some(count) => format!("{word} {}", number::count(count)),
+        text: match count.filter(|count| *count > 0 || is_all) {
+            Some(count) => format!("{word} {}{more}", number::count(count)),
             None => word.to_owned(),
         },
         current: outcome == asked.query.outcome,
@@ -402,7 +411,7 @@ fn empty(snapshot: &Snapshot, asked: &Asked, page: &Page) -> Empty {
         };
     }
     let what = match query.outcome {
-        Some(outcome) if page.matching == 0 => format!("No {} requests.", words(outcome)),
+        Some(outcome) if !page.matching.exceeds(0) => format!("No {} requests.", words(outcome)),
         _ => "Nothing further.".to_owned(),
     };
     Empty {
