@@ -19,6 +19,15 @@ pub trait Aggregate: Default + Send {
     fn sheet(self) -> Sheet;
 }
 
+/// What several added up.
+pub(super) fn merged<T: Aggregate>(sums: Vec<T>) -> T {
+    let all = sums.into_iter().reduce(|mut all, sum| {
+        all.merge(sum);
+        all
+    });
+    all.unwrap_or_default()
+}
+
 /// An aggregate that the store can be asked for: the same numbers as adding each request.
 pub trait OverStore: Aggregate {
     /// Adds up the requests of a selection.

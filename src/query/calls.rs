@@ -1,16 +1,15 @@
 //! Calls over many requests: a row for each edge (semantics, section 8).
 
-use std::collections::BTreeMap;
+use polars::prelude::DataFrame;
 
-use polars::prelude::{DataFrame, col};
-
-use super::aggregate::{Aggregate, Distinct, OverStore, Total, Verdicts};
+use super::aggregate::{Aggregate, Distinct, OverStore, Total, Verdicts, merged};
 use super::error::QueryError;
-use super::names::Names;
-use super::rows::{Cells, there, word};
+use super::groups::{self, Groups};
+use super::rows::{Cells, there};
 use super::samples::Samples;
-use super::scan::{Selection, fold, within_bounds};
+use super::scan::Selection;
 use super::sheet::{Cell, Column, Sheet};
+use super::sums::sums;
 use crate::model::{Call, CallKind, Nanos, Request, Text, Verdict};
 use crate::store::Snapshot;
 use crate::store::tables::{Table, nanos};
@@ -132,7 +131,9 @@ pub const COLUMNS: &[Column] = &[
 #[derive(Debug, Default)]
 pub struct Calls {
     seen: u64,
-    groups: BTreeMap<(Text, Text, Text), Group>,
+    groups: Groups<3, Group>,
+    /// Trace and request of the last one, of those that are read from the store.
+    last: (String, String),
 }
 
 #[derive(Debug, Default)]
@@ -179,34 +180,42 @@ impl Attempt {
 impl Aggregate for Calls {
     fn add(&mut self, request: &Request) {
         self.seen += 1;
+        let seen = self.seen;
         for hop in &request.hops {
             for call in &hop.calls {
-                let key = (hop.service.clone(), call.to.clone(), call.operation.clone());
+                let names = [&hop.service, &call.to, &call.operation].map(Text::as_str);
                 let attempt = Attempt::of(call);
-                self.groups.entry(key).or_default().add(&attempt, self.seen);
+                self.groups.with(names, |group| group.add(&attempt, seen));
             }
         }
     }
 
     fn merge(&mut self, other: Self) {
-        for (key, group) in other.groups {
-            self.groups.entry(key).or_default().merge(group);
-        }
+        self.seen += other.seen;
+        self.groups.merge(other.groups);
     }
 
     /// The most timeouts first, then the most time in all.
     fn sheet(self) -> Sheet {
-        let mut rows: Vec<_> = self
-            .groups
-            .into_iter()
-            .map(|(key, group)| group.row(key))
-            .collect();
-        // They come by name; equal ones keep that order.
-        rows.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
         Sheet {
             columns: COLUMNS,
-            rows: rows.into_iter().map(|(_, row)| row).collect(),
+            rows: self.groups.rows(|names, group| group.row(names)),
         }
+    }
+}
+
+impl groups::Group for Group {
+    fn merge(&mut self, other: Self) {
+        self.requests.merge(other.requests);
+        self.calls += other.calls;
+        self.retries += other.retries;
+        self.unreported += other.unreported;
+        self.sent.merge(other.sent);
+        self.timeout.merge(other.timeout);
+        self.elapsed.merge(other.elapsed);
+        self.transit.merge(other.transit);
+        self.verdicts.merge(&other.verdicts);
+        self.total.merge(other.total);
     }
 }
 
@@ -231,20 +240,7 @@ impl Group {
         self.verdicts.add(call.verdict);
     }
 
-    fn merge(&mut self, other: Self) {
-        self.requests.merge(other.requests);
-        self.calls += other.calls;
-        self.retries += other.retries;
-        self.unreported += other.unreported;
-        self.sent.merge(other.sent);
-        self.timeout.merge(other.timeout);
-        self.elapsed.merge(other.elapsed);
-        self.transit.merge(other.transit);
-        self.verdicts.merge(&other.verdicts);
-        self.total.merge(other.total);
-    }
-
-    fn row(self, (service, to, operation): (Text, Text, Text)) -> ((u64, i64), Vec<Cell>) {
+    fn row(self, [service, to, operation]: [Text; 3]) -> ((u64, i64), Vec<Cell>) {
         let timed_out = self.verdicts.of(&TIMED_OUT);
         let total = self.total.time();
         let sent_count = self.sent.len() as u64;
@@ -272,17 +268,6 @@ impl Group {
     }
 }
 
-/// Calls of the store, being added up.
-#[derive(Default)]
-struct Sum {
-    names: Names<3>,
-    groups: Vec<Group>,
-    requests: u64,
-    /// Trace and request of the last row.
-    last: (String, String),
-    rows: usize,
-}
-
 impl OverStore for Calls {
     fn over(snapshot: &Snapshot, selection: &Selection) -> Result<Self, QueryError> {
         let columns = [
@@ -300,35 +285,30 @@ impl OverStore for Calls {
             "elapsed_ms",
             "verdict",
         ];
-        let rows = selection
-            .rows(snapshot, Table::Calls)?
-            .select(columns.map(col));
-        let sum = fold(rows, true, Sum::default(), Sum::add)?;
-        let names = sum.names.into_list().into_iter();
-        Ok(Self {
-            seen: sum.requests,
-            groups: names
-                .map(|[service, to, operation]| (service, to, operation))
-                .zip(sum.groups)
-                .collect(),
-        })
+        let sums = sums(snapshot, selection, |sum: &mut Self, portion| {
+            portion.each(Table::Calls, &columns, |rows| {
+                portion.keeps(rows.height())?;
+                sum.read(rows)
+            })
+        })?;
+        Ok(merged(sums))
     }
 }
 
-impl Sum {
-    fn add(&mut self, batch: &DataFrame) -> Result<(), QueryError> {
-        self.rows = within_bounds(self.rows + batch.height())?;
-        let cells = Cells(batch);
+impl Calls {
+    fn read(&mut self, rows: &DataFrame) -> Result<(), QueryError> {
+        let cells = Cells(rows);
         let texts = |column| cells.texts(column);
         let (trace, request) = (texts("trace_id")?, texts("request")?);
         let names = [texts("service")?, texts("to")?, texts("operation")?];
-        let (kind, verdict) = (texts("kind")?, texts("verdict")?);
+        let kind = texts("kind")?;
+        let mut verdict = cells.words("verdict", &Verdict::ALL, Verdict::as_str)?;
         let attempt = cells.wholes("attempt")?;
         let times = |column| cells.times(column);
         let (sent, timeout) = (times("remaining_out_ms")?, times("timeout_ms")?);
         let (out, back) = (times("transit_out_ms")?, times("transit_back_ms")?);
         let elapsed = times("elapsed_ms")?;
-        for row in 0..batch.height() {
+        for row in 0..rows.height() {
             let of = (
                 there("trace_id", trace.get(row))?,
                 there("request", request.get(row))?,
@@ -336,7 +316,7 @@ impl Sum {
             if of != (self.last.0.as_str(), self.last.1.as_str()) {
                 // The calls of a request stand together.
                 self.last = (of.0.to_owned(), of.1.to_owned());
-                self.requests += 1;
+                self.seen += 1;
             }
             let attempt = Attempt {
                 number: there("attempt", attempt.get(row))?,
@@ -346,7 +326,7 @@ impl Sum {
                 transit_out: out.get(row).map(nanos),
                 transit_back: back.get(row).map(nanos),
                 elapsed: nanos(there("elapsed_ms", elapsed.get(row))?),
-                verdict: word("verdict", verdict.get(row), &Verdict::ALL, Verdict::as_str)?,
+                verdict: verdict.next()?,
             };
             let [service, to, operation] = names.map(|column| column.get(row));
             let names = [
@@ -354,13 +334,8 @@ impl Sum {
                 there("to", to)?,
                 there("operation", operation)?,
             ];
-            let number = self.names.number(names);
-            if number >= self.groups.len() {
-                self.groups.resize_with(number + 1, Group::default);
-            }
-            if let Some(group) = self.groups.get_mut(number) {
-                group.add(&attempt, self.requests);
-            }
+            let seen = self.seen;
+            self.groups.with(names, |group| group.add(&attempt, seen));
         }
         Ok(())
     }

@@ -1,16 +1,15 @@
 //! Hops over many requests: a row for each service and operation (semantics, section 8).
 
-use std::collections::BTreeMap;
-
 use polars::prelude::{DataFrame, col};
 
-use super::aggregate::{Aggregate, Distinct, OverStore, Total, Verdicts};
+use super::aggregate::{Aggregate, Distinct, OverStore, Total, Verdicts, merged};
 use super::error::QueryError;
-use super::names::Names;
-use super::rows::{Cells, there, word};
+use super::groups::{self, Groups};
+use super::rows::{Cells, there};
 use super::samples::Samples;
-use super::scan::{Selection, Within, fold, within_bounds};
+use super::scan::{Selection, collect};
 use super::sheet::{Cell, Column, Sheet};
+use super::sums::sums;
 use crate::model::{Hop, How, Nanos, Request, Text, Verdict};
 use crate::store::Snapshot;
 use crate::store::tables::{Table, nanos};
@@ -102,7 +101,9 @@ pub const COLUMNS: &[Column] = &[
 #[derive(Debug, Default)]
 pub struct Hops {
     seen: u64,
-    groups: BTreeMap<(Text, Text), Group>,
+    groups: Groups<2, Group>,
+    /// The number of the last one, of those that are read from the store.
+    last: Option<i64>,
 }
 
 #[derive(Debug, Default)]
@@ -145,38 +146,45 @@ impl Run {
 impl Aggregate for Hops {
     fn add(&mut self, request: &Request) {
         self.seen += 1;
+        let seen = self.seen;
         for hop in &request.hops {
-            let key = (hop.service.clone(), hop.operation.clone());
-            self.groups
-                .entry(key)
-                .or_default()
-                .add(&Run::of(hop), self.seen);
+            let names = [hop.service.as_str(), hop.operation.as_str()];
+            let run = Run::of(hop);
+            self.groups.with(names, |group| group.add(&run, seen));
         }
         if let Some(culprit) = &request.culprit {
-            let key = (culprit.service.clone(), culprit.operation.clone());
-            self.groups.entry(key).or_default().blame(culprit.consumed);
+            let names = [culprit.service.as_str(), culprit.operation.as_str()];
+            self.groups
+                .with(names, |group| group.blame(culprit.consumed));
         }
     }
 
     fn merge(&mut self, other: Self) {
-        for (key, group) in other.groups {
-            self.groups.entry(key).or_default().merge(group);
-        }
+        self.seen += other.seen;
+        self.groups.merge(other.groups);
     }
 
     /// The most wasted first, then the most taken, then the slowest.
     fn sheet(self) -> Sheet {
-        let mut rows: Vec<_> = self
-            .groups
-            .into_iter()
-            .map(|((service, operation), group)| group.row(service, operation))
-            .collect();
-        // They come by name; equal ones keep that order.
-        rows.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
         Sheet {
             columns: COLUMNS,
-            rows: rows.into_iter().map(|(_, row)| row).collect(),
+            rows: self.groups.rows(|names, group| group.row(names)),
         }
+    }
+}
+
+impl groups::Group for Group {
+    fn merge(&mut self, other: Self) {
+        self.requests.merge(other.requests);
+        self.runs += other.runs;
+        self.propagated += other.propagated;
+        self.remaining.merge(other.remaining);
+        self.local.merge(other.local);
+        self.elapsed.merge(other.elapsed);
+        self.verdicts.merge(&other.verdicts);
+        self.culprit += other.culprit;
+        self.taken.merge(other.taken);
+        self.wasted.merge(other.wasted);
     }
 }
 
@@ -199,20 +207,7 @@ impl Group {
         self.taken.add(consumed);
     }
 
-    fn merge(&mut self, other: Self) {
-        self.requests.merge(other.requests);
-        self.runs += other.runs;
-        self.propagated += other.propagated;
-        self.remaining.merge(other.remaining);
-        self.local.merge(other.local);
-        self.elapsed.merge(other.elapsed);
-        self.verdicts.merge(&other.verdicts);
-        self.culprit += other.culprit;
-        self.taken.merge(other.taken);
-        self.wasted.merge(other.wasted);
-    }
-
-    fn row(self, service: Text, operation: Text) -> ((i64, i64, i64), Vec<Cell>) {
+    fn row(self, [service, operation]: [Text; 2]) -> ((i64, i64, i64), Vec<Cell>) {
         let (wasted, taken) = (self.wasted.time(), self.taken.time());
         let budgets = self.remaining.len() as u64;
         let local = self.local.percentiles([50, 95, 99]);
@@ -240,16 +235,6 @@ impl Group {
     }
 }
 
-/// Hops of the store, being added up.
-#[derive(Default)]
-struct Sum {
-    names: Names<2>,
-    groups: Vec<Group>,
-    requests: u64,
-    last: Option<i64>,
-    rows: usize,
-}
-
 impl OverStore for Hops {
     fn over(snapshot: &Snapshot, selection: &Selection) -> Result<Self, QueryError> {
         let columns = [
@@ -263,101 +248,77 @@ impl OverStore for Hops {
             "verdict",
             "wasted_ms",
         ];
-        let rows = selection
-            .rows(snapshot, Table::Hops)?
-            .select(columns.map(col));
-        let sum = fold(rows, true, Sum::default(), Sum::add)?;
-        let columns = [
+        let blamed = [
             "culprit_service",
             "culprit_operation",
             "culprit_consumed_ms",
         ];
-        let blamed = selection.requests(snapshot, &Within::default())?;
-        let blamed = blamed
-            .filter(col("culprit_service").is_not_null())
-            .select(columns.map(col));
-        let sum = fold(blamed, false, sum, Sum::blame)?;
-        let names = sum.names.into_list().into_iter();
-        Ok(Self {
-            seen: sum.requests,
-            groups: names
-                .map(|[service, operation]| (service, operation))
-                .zip(sum.groups)
-                .collect(),
-        })
+        let sums = sums(snapshot, selection, |sum: &mut Self, portion| {
+            portion.each(Table::Hops, &columns, |rows| {
+                portion.keeps(rows.height())?;
+                sum.read(rows)
+            })?;
+            let rows = portion.requests()?;
+            let rows = rows.filter(col("culprit_service").is_not_null());
+            sum.read_blamed(&collect(rows.select(blamed.map(col)))?)
+        })?;
+        Ok(merged(sums))
     }
 }
 
-impl Sum {
-    fn add(&mut self, batch: &DataFrame) -> Result<(), QueryError> {
-        self.rows = within_bounds(self.rows + batch.height())?;
-        let cells = Cells(batch);
-        let (service, operation) = (cells.texts("service")?, cells.texts("operation")?);
-        let (how, verdict) = (
-            cells.texts("remaining_in_source_how")?,
-            cells.texts("verdict")?,
-        );
-        let times = ["remaining_in_ms", "local_ms", "elapsed_ms", "wasted_ms"];
-        let [remaining, local, elapsed, wasted] = times.map(|column| cells.times(column));
-        let mut words = cells.wholes("id")?.iter().zip(
-            service
-                .iter()
-                .zip(operation.iter())
-                .zip(how.iter().zip(verdict.iter())),
-        );
-        let mut times =
-            (remaining?.iter().zip(local?.iter())).zip(elapsed?.iter().zip(wasted?.iter()));
-        while let (Some((id, (names, (how, verdict)))), Some(((remaining, local), rest))) =
-            (words.next(), times.next())
+impl Hops {
+    fn read(&mut self, rows: &DataFrame) -> Result<(), QueryError> {
+        let cells = Cells(rows);
+        let texts = |column| cells.texts(column);
+        let (service, operation) = (texts("service")?, texts("operation")?);
+        let mut how = cells.words("remaining_in_source_how", &How::ALL, How::as_str)?;
+        let mut verdict = cells.words("verdict", &Verdict::ALL, Verdict::as_str)?;
+        let times = |column| cells.times(column);
+        let (remaining, local) = (times("remaining_in_ms")?, times("local_ms")?);
+        let (elapsed, wasted) = (times("elapsed_ms")?, times("wasted_ms")?);
+        let names = service.iter().zip(operation.iter());
+        let times = (remaining.iter().zip(local.iter())).zip(elapsed.iter().zip(wasted.iter()));
+        for ((id, names), ((remaining, local), (elapsed, wasted))) in
+            cells.wholes("id")?.iter().zip(names).zip(times)
         {
             let run = Run {
-                how: word("remaining_in_source_how", how, &How::ALL, How::as_str)?,
+                how: how.next()?,
                 remaining: remaining.map(nanos),
                 local: nanos(there("local_ms", local)?),
-                elapsed: nanos(there("elapsed_ms", rest.0)?),
-                verdict: word("verdict", verdict, &Verdict::ALL, Verdict::as_str)?,
-                wasted: nanos(there("wasted_ms", rest.1)?),
+                elapsed: nanos(there("elapsed_ms", elapsed)?),
+                verdict: verdict.next()?,
+                wasted: nanos(there("wasted_ms", wasted)?),
             };
-            self.next(there("id", id)?)?;
-            let service = there("service", names.0)?;
-            let requests = self.requests;
-            let names = [service, there("operation", names.1)?];
-            self.with_group(names, |group| group.add(&run, requests));
+            self.follow(there("id", id)?)?;
+            let seen = self.seen;
+            let names = [there("service", names.0)?, there("operation", names.1)?];
+            self.groups.with(names, |group| group.add(&run, seen));
         }
         Ok(())
     }
 
-    fn blame(&mut self, batch: &DataFrame) -> Result<(), QueryError> {
-        let cells = Cells(batch);
-        for row in 0..batch.height() {
+    fn read_blamed(&mut self, rows: &DataFrame) -> Result<(), QueryError> {
+        let cells = Cells(rows);
+        for row in 0..rows.height() {
             let row = cells.row(row);
             let service = there("culprit_service", row.text("culprit_service")?)?;
             let operation = there("culprit_operation", row.text("culprit_operation")?)?;
             let consumed = there("culprit_consumed_ms", row.time("culprit_consumed_ms")?)?;
-            self.with_group([service, operation], |group| group.blame(consumed));
+            self.groups
+                .with([service, operation], |group| group.blame(consumed));
         }
         Ok(())
     }
 
     /// The hops of a request stand together, in order and numbered from 0: its first begins it.
-    fn next(&mut self, id: i64) -> Result<(), QueryError> {
+    fn follow(&mut self, id: i64) -> Result<(), QueryError> {
         if id == 0 {
-            self.requests += 1;
+            self.seen += 1;
         } else if self.last != Some(id - 1) {
             let what = "the hops of a request do not stand together";
             return Err(QueryError::Engine(what.to_owned()));
         }
         self.last = Some(id);
         Ok(())
-    }
-
-    fn with_group(&mut self, names: [&str; 2], work: impl FnOnce(&mut Group)) {
-        let number = self.names.number(names);
-        if number >= self.groups.len() {
-            self.groups.resize_with(number + 1, Group::default);
-        }
-        if let Some(group) = self.groups.get_mut(number) {
-            work(group);
-        }
     }
 }

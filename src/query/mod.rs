@@ -13,6 +13,7 @@ pub mod findings;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub mod fleet;
+mod groups;
 pub mod hops;
 pub mod ledger;
 pub mod minibar;
@@ -28,6 +29,7 @@ pub mod sheet;
 pub mod sources;
 pub mod sql;
 pub mod story;
+mod sums;
 pub mod waterfall;
 
 pub use error::QueryError;

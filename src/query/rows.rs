@@ -54,8 +54,47 @@ impl<'a> Cells<'a> {
         }
     }
 
+    /// The words of a column, one after the other.
+    pub(super) fn words<T: Copy + 'a>(
+        self,
+        column: &'static str,
+        all: &'a [T],
+        word: fn(T) -> &'static str,
+    ) -> Result<Words<'a, T>, QueryError> {
+        Ok(Words {
+            column,
+            texts: Box::new(self.texts(column)?.iter()),
+            all,
+            word,
+            last: None,
+        })
+    }
+
     pub(super) fn row(self, row: usize) -> RowCells<'a> {
         RowCells { cells: self, row }
+    }
+}
+
+/// Words of a kind, one after the other, never null. Mostly one is as the one before it.
+pub(super) struct Words<'a, T> {
+    column: &'static str,
+    texts: Box<dyn Iterator<Item = Option<&'a str>> + 'a>,
+    all: &'a [T],
+    word: fn(T) -> &'static str,
+    last: Option<(&'a str, T)>,
+}
+
+impl<T: Copy> Words<'_, T> {
+    pub(super) fn next(&mut self) -> Result<T, QueryError> {
+        let text = self.texts.next().flatten();
+        if let Some((known, word)) = self.last
+            && text == Some(known)
+        {
+            return Ok(word);
+        }
+        let found = word(self.column, text, self.all, self.word)?;
+        self.last = text.map(|text| (text, found));
+        Ok(found)
     }
 }
 

@@ -3,16 +3,18 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use polars::prelude::col;
+use polars::prelude::{DataFrame, col};
 
 use super::aggregate::{Aggregate, OverStore};
 use super::error::QueryError;
-use super::rows::{Cells, RowCells, there};
-use super::scan::{Selection, fold};
+use super::groups::{self, Groups};
+use super::rows::{Cells, RowCells, there, word};
+use super::scan::{Selection, Within, fold};
 use super::sheet::{Cell, Column, Sheet};
+use super::sums::sums;
 use crate::model::{Finding, Nanos, Request, Rule, SpanId, Text, TraceId, UnixNanos};
 use crate::store::Snapshot;
-use crate::store::tables::Table;
+use crate::store::tables::{Table, nanos};
 
 /// What is known of each group of findings.
 pub const COLUMNS: &[Column] = &[
@@ -49,10 +51,20 @@ pub struct Findings {
 struct Group {
     count: u64,
     requests: u64,
-    /// How bad the worst is; of equally bad ones the greater text, so that order does not matter.
-    worst: (Nanos, String),
+    worst: Worst,
+    newest: At,
+}
+
+/// A request: when it started, and its ids.
+type At = (UnixNanos, TraceId, SpanId);
+
+/// The worst case is the greatest; of equally bad ones the newest.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Worst {
+    weight: Nanos,
+    at: At,
+    message: String,
     hint: String,
-    newest: (UnixNanos, TraceId, SpanId),
 }
 
 impl Aggregate for Findings {
@@ -90,11 +102,11 @@ impl Aggregate for Findings {
                 to.map_or(Cell::Null, Cell::Text),
                 Cell::Count(group.count),
                 Cell::Count(group.requests),
-                Cell::Text(group.worst.1.into()),
+                Cell::Text(group.worst.message.into()),
                 Cell::Text(trace.to_string().into()),
                 Cell::Text(request.to_string().into()),
                 Cell::Instant(start),
-                Cell::Text(group.hint.into()),
+                Cell::Text(group.worst.hint.into()),
             ]
         });
         Sheet {
@@ -105,7 +117,21 @@ impl Aggregate for Findings {
 }
 
 impl OverStore for Findings {
+    /// Twice over: the numbers first, then the texts and ids of those that are shown.
     fn over(snapshot: &Snapshot, selection: &Selection) -> Result<Self, QueryError> {
+        let columns = ["start", "rule", "service", "to", "count", "weight_ms"];
+        let counted = sums(snapshot, selection, |groups: &mut Counted, portion| {
+            portion.each(Table::Findings, &columns, |rows| read(groups, rows))
+        })?;
+        let counted = counted.into_iter().reduce(|mut all, sum| {
+            all.merge(sum);
+            all
+        });
+        let counted: Vec<_> = counted.unwrap_or_default().into_groups().collect();
+        let shown = counted
+            .iter()
+            .flat_map(|(_, count)| [count.worst.1, count.newest]);
+        let within = Within::starts(shown.collect())?;
         let columns = [
             "trace_id",
             "request",
@@ -118,9 +144,9 @@ impl OverStore for Findings {
             "message",
             "hint",
         ];
-        let rows = selection.rows(snapshot, Table::Findings)?;
+        let rows = selection.rows(snapshot, Table::Findings, &within)?;
         let rows = rows.select(columns.map(col));
-        fold(rows, false, Self::default(), |sum, batch| {
+        let mut sum = fold(rows, false, Self::default(), |sum, batch| {
             let cells = Cells(batch);
             (0..batch.height()).try_for_each(|row| {
                 let row = cells.row(row);
@@ -130,8 +156,72 @@ impl OverStore for Findings {
                 sum.put(key, Group::read(row)?);
                 Ok(())
             })
-        })
+        })?;
+        for (names, count) in counted {
+            let [rule, service, to] = names;
+            let rule = word("rule", Some(&rule), Rule::ALL, Rule::as_str)?;
+            let key = (rule, service, to.strip_prefix(TO).map(Text::from));
+            if let Some(group) = sum.groups.get_mut(&key) {
+                (group.count, group.requests) = (count.count, count.findings);
+            }
+        }
+        Ok(sum)
     }
+}
+
+/// By rule, service, and the callee behind [`TO`]; without one nothing stands there.
+type Counted = Groups<3, Count>;
+
+/// Tells a callee without a name from none.
+const TO: &str = ">";
+
+/// What is known of a group of findings before their texts are read.
+#[derive(Debug, Default)]
+struct Count {
+    count: u64,
+    findings: u64,
+    /// How bad the worst case is, and when the newest request with one that bad started.
+    worst: (Nanos, UnixNanos),
+    newest: UnixNanos,
+}
+
+impl groups::Group for Count {
+    fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.findings += other.findings;
+        self.worst = self.worst.max(other.worst);
+        self.newest = self.newest.max(other.newest);
+    }
+}
+
+fn read(groups: &mut Counted, rows: &DataFrame) -> Result<(), QueryError> {
+    let cells = Cells(rows);
+    let texts = |column| cells.texts(column);
+    let names = (texts("rule")?.iter()).zip(texts("service")?.iter().zip(texts("to")?.iter()));
+    let starts = cells.instants("start")?.iter();
+    let numbers = cells
+        .wholes("count")?
+        .iter()
+        .zip(cells.times("weight_ms")?.iter());
+    let mut name = String::new();
+    for (((rule, (service, to)), start), (count, weight)) in names.zip(starts).zip(numbers) {
+        let start = UnixNanos(u64::try_from(there("start", start)?).unwrap_or(0));
+        let count = u64::try_from(there("count", count)?).unwrap_or(0).max(1);
+        let one = Count {
+            count,
+            findings: 1,
+            worst: (nanos(there("weight_ms", weight)?), start),
+            newest: start,
+        };
+        name.clear();
+        if let Some(to) = to {
+            name.push_str(TO);
+            name.push_str(to);
+        }
+        let names = [there("rule", rule)?, there("service", service)?, &name];
+        groups.with(names, |group| groups::Group::merge(group, one));
+    }
+    Ok(())
 }
 
 impl Findings {
@@ -147,29 +237,38 @@ impl Findings {
 
 impl Group {
     fn of(finding: &Finding, request: &Request) -> Self {
+        let at = (request.start, request.trace_id, request.request);
         Self {
             count: finding.evidence.count.max(1),
             requests: 1,
-            worst: (finding.evidence.weight, finding.message.clone()),
-            hint: finding.hint.clone(),
-            newest: (request.start, request.trace_id, request.request),
+            worst: Worst {
+                weight: finding.evidence.weight,
+                at,
+                message: finding.message.clone(),
+                hint: finding.hint.clone(),
+            },
+            newest: at,
         }
     }
 
     fn read(row: RowCells<'_>) -> Result<Self, QueryError> {
         let text = |column| Ok::<_, QueryError>(there(column, row.text(column)?)?.to_owned());
         let count = there("count", row.whole("count")?)?;
-        let weight = there("weight_ms", row.time("weight_ms")?)?;
+        let at = (
+            row.instant("start")?,
+            there("trace_id", row.parsed("trace_id")?)?,
+            there("request", row.parsed("request")?)?,
+        );
         Ok(Self {
             count: u64::try_from(count).unwrap_or(0).max(1),
             requests: 1,
-            worst: (weight, text("message")?),
-            hint: text("hint")?,
-            newest: (
-                row.instant("start")?,
-                there("trace_id", row.parsed("trace_id")?)?,
-                there("request", row.parsed("request")?)?,
-            ),
+            worst: Worst {
+                weight: there("weight_ms", row.time("weight_ms")?)?,
+                at,
+                message: text("message")?,
+                hint: text("hint")?,
+            },
+            newest: at,
         })
     }
 
@@ -179,11 +278,6 @@ impl Group {
         if other.worst > self.worst {
             self.worst = other.worst;
         }
-        if other.newest > self.newest {
-            self.newest = other.newest;
-        }
-        if other.hint > self.hint {
-            self.hint = other.hint;
-        }
+        self.newest = self.newest.max(other.newest);
     }
 }

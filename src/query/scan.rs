@@ -45,17 +45,24 @@ impl Selection {
         narrowed(self.window, Window { since, until })
     }
 
-    /// Their rows in a table; those of a request stand together, in their order.
-    pub(super) fn rows(&self, snapshot: &Snapshot, table: Table) -> Result<LazyFrame, StoreError> {
+    /// Those of their rows in a table that lie within; those of a request stand together, in their
+    /// order.
+    pub(super) fn rows(
+        &self,
+        snapshot: &Snapshot,
+        table: Table,
+        within: &Within,
+    ) -> Result<LazyFrame, StoreError> {
         if table == Table::Requests {
-            return self.requests(snapshot, &Within::default());
+            return self.requests(snapshot, within);
         }
-        let rows = snapshot.scan(table, &self.stretch())?;
+        let within = within.narrowed(self.stretch());
+        let rows = within.rows(snapshot, table)?;
         // A span does not tell when its request began.
         if self.is_all() || self.filter.is_none() && table != Table::Spans {
             return Ok(rows);
         }
-        let ids = self.requests(snapshot, &Within::default())?;
+        let ids = self.requests(snapshot, &within)?;
         let on = IDENTITY.map(col);
         let args = JoinArgs {
             maintain_order: MaintainOrderJoin::Left,
@@ -70,10 +77,7 @@ impl Selection {
         snapshot: &Snapshot,
         within: &Within,
     ) -> Result<LazyFrame, StoreError> {
-        let within = Within {
-            window: narrowed(self.stretch(), within.window),
-            starts: within.starts.clone(),
-        };
+        let within = within.narrowed(self.stretch());
         let scan = |table| within.rows(snapshot, table);
         let rows = scan(Table::Requests)?;
         match &self.filter {
@@ -129,25 +133,21 @@ impl Within {
         })
     }
 
-    /// The rows of a table of such requests, whatever else they are.
+    /// The rows of a table of such requests, whatever else they are; of `spans` there are more.
     pub(super) fn rows(&self, snapshot: &Snapshot, table: Table) -> Result<LazyFrame, StoreError> {
         let rows = snapshot.scan(table, &self.window)?;
         Ok(match &self.starts {
-            Some(starts) => rows.filter(starts.clone()),
-            None => rows,
+            Some(starts) if table != Table::Spans => rows.filter(starts.clone()),
+            _ => rows,
         })
     }
-}
 
-/// Rows of which times are kept until their percentiles are known, at 24 bytes each.
-const MOST_ROWS: usize = 40_000_000;
-
-/// So many rows, if they may be summed up.
-pub(super) fn within_bounds(rows: usize) -> Result<usize, QueryError> {
-    if rows > MOST_ROWS {
-        return Err(QueryError::TooMany(MOST_ROWS));
+    fn narrowed(&self, window: Window) -> Self {
+        Self {
+            window: narrowed(self.window, window),
+            starts: self.starts.clone(),
+        }
     }
-    Ok(rows)
 }
 
 /// What lies in both.

@@ -82,15 +82,7 @@ impl Snapshot {
     pub fn scan(&self, table: Table, window: &Window) -> Result<LazyFrame, StoreError> {
         let mut frames = self.scan_parts(table, window)?;
         frames.extend(self.fresh_frames(table)?);
-        if frames.is_empty() {
-            frames.push(empty(table)?.lazy());
-        }
-        let args = UnionArgs {
-            to_supertypes: false,
-            rechunk: false,
-            ..UnionArgs::default()
-        };
-        let rows = concat(frames, args)?;
+        let rows = concatenated(table, frames)?;
         Ok(match within(table, window) {
             Some(predicate) => rows.filter(predicate),
             None => rows,
@@ -239,7 +231,7 @@ impl Snapshot {
         Ok(Some(concat(frames, UnionArgs::default())?))
     }
 
-    fn fresh_chunks(&self) -> impl Iterator<Item = &Arc<Chunk>> {
+    pub(super) fn fresh_chunks(&self) -> impl Iterator<Item = &Arc<Chunk>> {
         let samples = self.fresh.samples.iter().filter(|_| self.is_sample());
         self.fresh.chunks.iter().chain(samples)
     }
@@ -358,6 +350,22 @@ pub(super) fn restored(
         }
     }
     analysis
+}
+
+/// Rows of a table, one frame behind another.
+pub(super) fn concatenated(
+    table: Table,
+    mut frames: Vec<LazyFrame>,
+) -> Result<LazyFrame, StoreError> {
+    if frames.is_empty() {
+        frames.push(empty(table)?.lazy());
+    }
+    let args = UnionArgs {
+        to_supertypes: false,
+        rechunk: false,
+        ..UnionArgs::default()
+    };
+    Ok(concat(frames, args)?)
 }
 
 fn empty(table: Table) -> Result<DataFrame, StoreError> {

@@ -1,5 +1,6 @@
 //! What the store is asked gives the numbers that adding up each request gives.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use dwindle::budget::{Policy, Typical, analyse};
@@ -13,23 +14,22 @@ use dwindle::query::hops::Hops;
 use dwindle::query::rules::Findings;
 use dwindle::query::scan::Selection;
 use dwindle::query::sheet::Sheet;
-use dwindle::store::{Snapshot, Store, Stored, Window};
+use dwindle::store::{Options, Snapshot, Store, Stored, Window};
 
 use crate::support;
 
 /// The samples, some of them again at other times: their ids and spans are their own then.
-fn store() -> (Store, Vec<Request>) {
+fn traces() -> (Vec<Stored>, Vec<Request>) {
     let inputs: Vec<Input> = support::samples().into_iter().map(Input::Path).collect();
     let loaded = files::load(&inputs, &Limits::default(), &mut |_, _| {});
-    let store = Store::in_memory(10_000, usize::MAX);
-    let mut requests = Vec::new();
+    let (mut traces, mut requests) = (Vec::new(), Vec::new());
     for copy in 0..5_u8 {
         let each = loaded.traces.iter().enumerate();
         for (number, trace) in each.filter(|(number, _)| number % 5 >= usize::from(copy)) {
             let trace = again(trace, copy, number as u64);
             let analysis = analyse(&trace, &Policy::default(), &Typical::default());
             requests.extend(analysis.requests.iter().cloned());
-            store.put(Stored {
+            traces.push(Stored {
                 trace: Arc::new(trace),
                 analysis: Arc::new(analysis),
                 sample: false,
@@ -37,7 +37,7 @@ fn store() -> (Store, Vec<Request>) {
             });
         }
     }
-    (store, requests)
+    (traces, requests)
 }
 
 fn again(trace: &Trace, copy: u8, number: u64) -> Trace {
@@ -88,12 +88,38 @@ fn same<T: OverStore>(snapshot: &Snapshot, requests: &[Request]) {
     }
 }
 
+/// The same in a folder: the first in parts, some of them superseded, in a part and in memory.
+fn in_folder(folder: &Path, traces: &[Stored]) -> Store {
+    let store = Store::open(folder, Options::default()).unwrap();
+    let put = |traces: &mut dyn Iterator<Item = &Stored>| {
+        for stored in traces {
+            store.put(stored.clone());
+        }
+    };
+    let (first, others) = traces.split_at(traces.len() / 2);
+    put(&mut first.iter());
+    store.flush().unwrap();
+    // The newer state is the same: what counts is that the older one is not counted too.
+    put(&mut first.iter().step_by(3).chain(others));
+    store.flush().unwrap();
+    put(&mut first.iter().skip(1).step_by(3));
+    store
+}
+
 #[test]
 fn the_store_and_the_requests_give_the_same_sums() {
-    let (store, requests) = store();
+    let (traces, requests) = traces();
     assert!(requests.len() > 60);
-    let snapshot = store.snapshot();
-    same::<Hops>(&snapshot, &requests);
-    same::<Calls>(&snapshot, &requests);
-    same::<Findings>(&snapshot, &requests);
+    let in_memory = Store::in_memory(10_000, usize::MAX);
+    traces.iter().cloned().for_each(|stored| {
+        in_memory.put(stored);
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let in_folder = in_folder(folder.path(), &traces);
+    assert!(in_folder.stats().parts > 2, "{:?}", in_folder.stats());
+    for snapshot in [in_memory.snapshot(), in_folder.snapshot()] {
+        same::<Hops>(&snapshot, &requests);
+        same::<Calls>(&snapshot, &requests);
+        same::<Findings>(&snapshot, &requests);
+    }
 }

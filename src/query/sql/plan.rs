@@ -15,7 +15,7 @@ use sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::{Answer, SqlError, Stream};
 use crate::query::error::panic_words;
-use crate::query::scan::Selection;
+use crate::query::scan::{Selection, Within};
 use crate::store::Snapshot;
 use crate::store::tables::{Table, Wanted};
 
@@ -151,7 +151,7 @@ impl Plan {
     fn lazy(&self, snapshot: &Snapshot, selection: &Selection) -> Result<LazyFrame, SqlError> {
         let mut context = SQLContext::new();
         for table in self.wanted.each() {
-            let rows = selection.rows(snapshot, table);
+            let rows = selection.rows(snapshot, table, &Within::default());
             let rows = rows.map_err(|error| SqlError::Engine(error.to_string()))?;
             context.register(table.as_str(), rows);
         }
