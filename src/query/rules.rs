@@ -170,14 +170,14 @@ impl OverStore for Findings {
 }
 
 /// By rule, service, and the callee behind [`TO`]; without one nothing stands there.
-type Counted = Groups<3, Count>;
+type Counted = Groups<3, Summed>;
 
 /// Tells a callee without a name from none.
 const TO: &str = ">";
 
 /// What is known of a group of findings before their texts are read.
 #[derive(Debug, Default)]
-struct Count {
+struct Summed {
     count: u64,
     findings: u64,
     /// How bad the worst case is, and when the newest request with one that bad started.
@@ -185,7 +185,7 @@ struct Count {
     newest: UnixNanos,
 }
 
-impl groups::Group for Count {
+impl groups::Group for Summed {
     fn merge(&mut self, other: Self) {
         self.count += other.count;
         self.findings += other.findings;
@@ -207,7 +207,7 @@ fn read(groups: &mut Counted, rows: &DataFrame) -> Result<(), QueryError> {
     for (((rule, (service, to)), start), (count, weight)) in names.zip(starts).zip(numbers) {
         let start = UnixNanos(u64::try_from(there("start", start)?).unwrap_or(0));
         let count = u64::try_from(there("count", count)?).unwrap_or(0).max(1);
-        let one = Count {
+        let one = Summed {
             count,
             findings: 1,
             worst: (nanos(there("weight_ms", weight)?), start),
