@@ -37,6 +37,8 @@ pub use conventions::{CustomRule, Field, Grammar, Listed, Place, RuleError, Rule
 pub use patterns::{Pattern, PatternError, Patterns};
 pub use policy::{Policy, Share, Thresholds, Typical, TypicalTime};
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use crate::model::{Analysis, Nanos, Trace};
 
 /// Slack of every comparison of a deadline with a time: timers fire late, values are rounded.
@@ -51,6 +53,16 @@ fn near(a: Nanos, b: Nanos) -> bool {
 /// The slack that a budget has: max(2 ms, 1 %).
 fn tolerance(budget: Nanos) -> Nanos {
     TOLERANCE.max(budget.abs().scaled(1, 100))
+}
+
+/// What `work` says of a trace; if it panics, that it failed. [`analyse`] is total, and one trace
+/// that shows otherwise must not end a server or cost its spans.
+pub fn contained(trace: &Trace, work: impl FnOnce() -> Analysis) -> Analysis {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Analysis {
+        trace_id: trace.id,
+        requests: Vec::new(),
+        failed: true,
+    })
 }
 
 /// Analyses one trace. Bad data becomes notes on the result.

@@ -50,6 +50,7 @@ pub(super) fn requests(known: &Known<'_>) -> Analysis {
     Analysis {
         trace_id: known.forest.trace.id,
         requests,
+        failed: false,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Config;
 use super::merge::merge;
 use super::verdict;
-use crate::budget::{Policy, Typical, analyse};
+use crate::budget::{Policy, Typical, analyse, contained};
 use crate::model::{Trace, UnixNanos};
 use crate::store::{Store, StoreError, Stored};
 
@@ -38,24 +38,33 @@ pub fn add(
         first.unwrap_or(UnixNanos(0)),
         ends.max().unwrap_or(UnixNanos(0)),
     );
-    let former = store.former(trace.id, around)?;
+    let mut former = store
+        .formers(&[(trace.id, around)])
+        .pop()
+        .unwrap_or_default();
+    if let Some(error) = former.error.take() {
+        return Err(error);
+    }
+    let known = former.stored.as_ref();
     let came = trace.spans.len();
-    let merged = merge(former.as_ref(), trace, config);
+    let merged = merge(known, trace, config);
     let added = Added {
         spans: came - merged.duplicates - merged.over,
         copies: merged.duplicates,
         over: merged.over,
     };
-    if former.is_some() && merged.added == 0 {
+    if known.is_some() && merged.added == 0 {
         return Ok(added);
     }
-    let mut analysis = analyse(&merged.trace, policy, &Typical::default());
-    verdict::revise(&mut analysis, former.as_ref(), merged.over);
-    store.put(Stored {
+    let trace = &merged.trace;
+    let mut analysis = contained(trace, || analyse(trace, policy, &Typical::default()));
+    verdict::revise(&mut analysis, known, merged.over);
+    let stored = Stored {
         trace: Arc::new(merged.trace),
         analysis: Arc::new(analysis),
         sample: false,
-        log_from: former.map_or(u64::MAX, |former| former.log_from),
-    });
+        log_from: known.map_or(u64::MAX, |known| known.log_from),
+    };
+    store.put_after(stored, &former);
     Ok(added)
 }

@@ -143,7 +143,13 @@ pub(super) fn run(shared: &Shared, log: &Log<Pending>, pace: &Pace) {
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
         if state.closing {
             drop(state);
-            let well = flusher.flush();
+            let well = loop {
+                match flusher.flush() {
+                    Some(0) => break true,
+                    Some(_) => {}
+                    None => break false,
+                }
+            };
             shared.flush.lock().ended = Some(well);
             shared.flush.wake();
             return;
@@ -187,13 +193,14 @@ impl Flusher<'_> {
         self.show();
     }
 
-    /// Brings what is fresh into parts and cuts the log; whether that went well.
-    fn flush(&mut self) -> bool {
+    /// Brings what is fresh into parts, as far as one flush may, and cuts the log. Returns how many
+    /// traces wait for the next; `None` if it failed.
+    fn flush(&mut self) -> Option<u64> {
         let shared = self.shared;
         // What is put while this runs is fresh again after it.
         let since = shared.flush.lock().since.take();
         let started = clock::monotonic_nanos();
-        let flushed = shared.store.flush();
+        let flushed = shared.store.flush_some();
         let took = clock::monotonic_nanos() - started;
         let now = (shared.clock)();
         match flushed {
@@ -204,6 +211,7 @@ impl Flusher<'_> {
                     flush.spans = flushed.spans,
                     flush.parts = flushed.parts,
                     flush.bytes = flushed.bytes,
+                    flush.left = flushed.left,
                     "flushed"
                 );
                 if std::mem::take(&mut self.failing) {
@@ -217,7 +225,12 @@ impl Flusher<'_> {
                 shared.changed.notify_all();
                 self.cut();
                 upkeep::show(shared);
-                true
+                if flushed.left > 0 {
+                    let mut state = shared.flush.lock();
+                    state.since = since.or(state.since);
+                    state.kicked = true;
+                }
+                Some(flushed.left)
             }
             Err(error) => {
                 shared.telemetry.flush_failures.inc();
@@ -233,7 +246,7 @@ impl Flusher<'_> {
                 drop(state);
                 self.not_before = now + self.wait;
                 self.wait = (self.wait + self.wait).min(BACK_OFF.1);
-                false
+                None
             }
         }
     }

@@ -8,7 +8,9 @@
 //! 3. the log's thread pushes it into the assembly, whether the sender still waits or not, and
 //!    only then is it acknowledged ([`Ticket`]);
 //! 4. when its trace is quiet, a few threads put it together with what is known of it, without
-//!    exact copies, analyse it and put it into the store;
+//!    exact copies, analyse it and put it into the store. What is known of it and cannot be read
+//!    now is asked for again, later each time, as long as there is room for what waits; a trace
+//!    whose analysis panics is kept with its spans in no request;
 //! 5. a thread flushes the store's fresh rows into parts and then cuts the log below everything
 //!    that is in no part yet; another merges parts and removes what is too old.
 //!
@@ -48,13 +50,16 @@ pub use flush::Pace;
 use self::batch::Pending;
 use self::log::{Log, LogError};
 use self::shared::Shared;
-use crate::budget::Policy;
-use crate::model::Nanos;
+use crate::budget::{Policy, Typical};
+use crate::model::{Analysis, Nanos, Trace};
 use crate::store::Store;
 use crate::telemetry::Telemetry;
 
 /// A monotonic clock: nanoseconds since any fixed instant.
 pub type Clock = fn() -> Nanos;
+
+/// What analyses a trace: [`analyse`](crate::budget::analyse).
+pub type Analyse = fn(&Trace, &Policy, &Typical) -> Analysis;
 
 /// Takes batches, assembles and analyses them. Share it in an `Arc`; [`Ingest::close`] it at the
 /// end: what is still being assembled then is lost without a log, and replayed with one.
@@ -78,6 +83,8 @@ pub struct Setup {
     pub telemetry: Arc<Telemetry>,
     /// The time.
     pub clock: Clock,
+    /// What analyses.
+    pub analyse: Analyse,
     /// How many threads analyse, at least one.
     pub threads: usize,
     /// The durable log, for a store that has a folder.

@@ -8,7 +8,7 @@ use super::assembly::{Assembly, Config, Load, Pushed, Room};
 use super::batch::{Batch, Pending, Refused};
 use super::flush::Flush;
 use super::log::Commit;
-use super::{Clock, Setup};
+use super::{Analyse, Clock, Setup};
 use crate::budget::{Policy, Typical};
 use crate::model::{Nanos, Span, SpanLog, Trace, TraceId};
 use crate::store::Store;
@@ -34,6 +34,7 @@ pub(super) struct Shared {
     pub(super) policy: Policy,
     pub(super) typical: Typical,
     pub(super) clock: Clock,
+    pub(super) analyse: Analyse,
 }
 
 impl Shared {
@@ -52,6 +53,7 @@ impl Shared {
             policy: setup.policy,
             typical: Typical::default(),
             clock: setup.clock,
+            analyse: setup.analyse,
         }
     }
 

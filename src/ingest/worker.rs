@@ -1,33 +1,44 @@
-//! The threads that analyse: seal what is due, take one trace, put its verdict into the store.
+//! The threads that analyse: seal what is due, take some traces, put their verdicts into the store.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::assembly::Sealed;
+use super::assembly::{Assembly, Load, Sealed, Why};
 use super::merge::{Merged, merge};
 use super::shared::Shared;
 use super::verdict;
-use crate::budget::analyse;
-use crate::model::{Nanos, Trace, UnixNanos};
-use crate::store::{Put, Stored};
+use crate::budget::contained;
+use crate::model::{Nanos, Trace, TraceId, UnixNanos};
+use crate::store::{Former, Put, StoreError, Stored};
 
 /// The longest nap of a thread; nothing depends on it but how soon a clock that was set forward
 /// by a test is noticed.
 const NAP: Nanos = Nanos::from_millis(200);
 
-/// How often a look-up in the parts is tried when it fails.
-const TRIES: u32 = 4;
+/// Traces that a thread takes at once, and spans: their locks are taken once, and what several of
+/// them have in one part is read once.
+const AT_ONCE: (usize, usize) = (64, 4096);
 
-/// What became of a sealed trace.
+/// The waits after look-ups that failed, from and to.
+const BACK_OFF: (Nanos, Nanos) = (Nanos::from_millis(100), Nanos::from_secs(30));
+
+/// A trace that was taken.
+struct Done {
+    id: TraceId,
+    load: Load,
+    why: Why,
+    outcome: Outcome,
+}
+
+/// What became of it.
 enum Outcome {
     /// It is in the store.
     Stored(Spans),
-    /// Its analysis failed: a fault of ours.
-    Failed,
     /// Log records whose spans never came.
     NoSpans,
+    /// What is known of it cannot be read now.
+    PutOff(Box<Sealed>),
 }
 
 /// The spans of a stored trace that are not merely new.
@@ -52,35 +63,27 @@ pub(super) fn run(shared: &Shared) {
         if full {
             shared.flush.kick();
         }
-        if let Some(sealed) = (!full).then(|| assembly.take()).flatten() {
+        let taken = if full {
+            Vec::new()
+        } else {
+            assembly.take_some(now, AT_ONCE.0, AT_ONCE.1)
+        };
+        if !taken.is_empty() {
             if assembly.has_work() {
                 shared.changed.notify_one();
             }
             drop(assembly);
-            let (id, load, why) = (sealed.trace.id, sealed.load(), sealed.why);
-            let outcome = work(shared, sealed);
+            let all = work(shared, taken);
             assembly = shared.lock();
-            assembly.done(id, load);
-            assembly.learn(id, &|id| shared.known(id));
+            for done in all {
+                settle(shared, &mut assembly, done);
+            }
             shared.recount_fresh(&mut assembly);
             let telemetry = &shared.telemetry;
-            telemetry.spans_open.dec_by(load.spans as i64);
-            telemetry.traces_sealed.add(why.as_str(), 1);
             telemetry.traces_open.set(assembly.open().traces as i64);
-            match outcome {
-                Outcome::Stored(spans) => {
-                    telemetry
-                        .spans_stored
-                        .inc_by(load.spans as u64 - spans.over);
-                    telemetry.spans_duplicate.inc_by(spans.duplicates);
-                    telemetry.spans_rejected.add("trace_full", spans.over);
-                    telemetry.spans_expired.inc_by(spans.expired);
-                }
-                Outcome::Failed => telemetry
-                    .spans_rejected
-                    .add("analysis_failed", load.spans as u64),
-                Outcome::NoSpans => telemetry.logs_rejected.add("no_span", load.logs as u64),
-            }
+            telemetry
+                .traces_put_off
+                .set(assembly.put_off_count() as i64);
             // Whoever waits for room or for the end looks again.
             shared.changed.notify_all();
             continue;
@@ -95,15 +98,92 @@ pub(super) fn run(shared: &Shared) {
     }
 }
 
-fn work(shared: &Shared, sealed: Sealed) -> Outcome {
-    let former = former(shared, &sealed.trace);
-    if former.is_none() && sealed.trace.spans.is_empty() {
+/// Counts what became of a trace. Under the lock.
+fn settle(shared: &Shared, assembly: &mut Assembly, done: Done) {
+    let Done {
+        id,
+        load,
+        why,
+        outcome,
+    } = done;
+    let telemetry = &shared.telemetry;
+    match outcome {
+        Outcome::PutOff(sealed) => {
+            let tries = sealed.tries.min(16);
+            let wait = Nanos(BACK_OFF.0.0 << tries).min(BACK_OFF.1);
+            assembly.put_off(*sealed, (shared.clock)() + wait);
+            return;
+        }
+        Outcome::Stored(spans) => {
+            let stored = load.spans as u64 - spans.over;
+            telemetry.spans_stored.inc_by(stored);
+            telemetry.spans_duplicate.inc_by(spans.duplicates);
+            telemetry.spans_rejected.add("trace_full", spans.over);
+            telemetry.spans_expired.inc_by(spans.expired);
+        }
+        Outcome::NoSpans => telemetry.logs_rejected.add("no_span", load.logs as u64),
+    }
+    assembly.done(id, load);
+    assembly.learn(id, &|id| shared.known(id));
+    telemetry.spans_open.dec_by(load.spans as i64);
+    telemetry.traces_sealed.add(why.as_str(), 1);
+}
+
+fn work(shared: &Shared, taken: Vec<Sealed>) -> Vec<Done> {
+    let asked = taken
+        .iter()
+        .map(|sealed| (sealed.trace.id, around(&sealed.trace)));
+    let formers = shared.store.formers(&asked.collect::<Vec<_>>());
+    let started = (shared.clock)();
+    let each = taken.into_iter().zip(formers);
+    let done = each.map(|(sealed, former)| {
+        let (id, load, why) = (sealed.trace.id, sealed.load(), sealed.why);
+        let outcome = one(shared, sealed, former);
+        Done {
+            id,
+            load,
+            why,
+            outcome,
+        }
+    });
+    let done = done.collect();
+    shared.flush.something_fresh((shared.clock)());
+    let (memory, telemetry) = (shared.store.memory(), &shared.telemetry);
+    telemetry.requests_held.set(memory.len() as i64);
+    telemetry.bytes_held.set(memory.bytes() as i64);
+    let took = ((shared.clock)() - started).at_least_zero();
+    telemetry.analysis_nanos.inc_by(took.0 as u64);
+    done
+}
+
+/// The first start and the last end of what came of a trace.
+fn around(trace: &Trace) -> (UnixNanos, UnixNanos) {
+    let spans = trace.spans.iter().map(|span| (span.start, span.end));
+    let times = spans.chain(trace.logs.iter().map(|log| (log.time, log.time)));
+    let around = times.fold(
+        None,
+        |around: Option<(UnixNanos, UnixNanos)>, (start, end)| {
+            let (first, last) = around.unwrap_or((start, start));
+            Some((first.min(start), last.max(start).max(end)))
+        },
+    );
+    around.unwrap_or_default()
+}
+
+fn one(shared: &Shared, sealed: Sealed, mut former: Former) -> Outcome {
+    if let Some(error) = former.error.as_ref() {
+        if is_put_off(shared, &sealed, error) {
+            return Outcome::PutOff(Box::new(sealed));
+        }
+        shared.telemetry.lookups_given_up.inc();
+    }
+    if former.stored.is_none() && sealed.trace.spans.is_empty() {
         return Outcome::NoSpans;
     }
     let from = sealed.log_from;
     // Without parts the former state may leave the store meanwhile.
-    let spare = (former.is_some() && !shared.durable).then(|| sealed.trace.clone());
-    let merged = merge(former.as_ref(), sealed.trace, &shared.config);
+    let spare = (former.stored.is_some() && !shared.durable).then(|| sealed.trace.clone());
+    let merged = merge(former.stored.as_ref(), sealed.trace, &shared.config);
     let spans = Spans {
         duplicates: merged.duplicates as u64,
         over: merged.over as u64,
@@ -112,98 +192,80 @@ fn work(shared: &Shared, sealed: Sealed) -> Outcome {
     // What was cut off a trace that came again was cut off before.
     let again = merged.duplicates > 0 && merged.added == 0;
     let dropped = if again { 0 } else { sealed.dropped } + merged.over;
-    if former.is_some() && merged.added == 0 && dropped == 0 {
+    if former.stored.is_some() && merged.added == 0 && dropped == 0 {
         return Outcome::Stored(spans);
     }
-    let put = match (put(shared, merged, former.as_ref(), dropped, from), spare) {
+    let mut put = put(shared, merged, &former, dropped, from);
+    if put.is_none()
+        && let Some(alone) = spare
+    {
         // What is left of the trace stands alone.
-        (Ok(None), Some(alone)) if alone.spans.is_empty() => return Outcome::NoSpans,
-        (Ok(None), Some(alone)) => {
-            let alone = merge(None, alone, &shared.config);
-            put(shared, alone, None, sealed.dropped, from)
+        if alone.spans.is_empty() {
+            return Outcome::NoSpans;
         }
-        (result, _) => result,
-    };
-    match put {
-        Ok(Some(put)) => {
-            let expired = put.expired.iter().filter(|stored| !stored.sample);
-            Outcome::Stored(Spans {
-                expired: expired.map(|stored| stored.trace.spans.len() as u64).sum(),
-                ..spans
-            })
-        }
-        Ok(None) | Err(Panicked) => Outcome::Failed,
+        former.stored = None;
+        let alone = merge(None, alone, &shared.config);
+        put = self::put(shared, alone, &former, sealed.dropped, from);
     }
+    let expired = put.iter().flat_map(|put| &put.expired);
+    let expired = expired.filter(|stored| !stored.sample);
+    Outcome::Stored(Spans {
+        expired: expired.map(|stored| stored.trace.spans.len() as u64).sum(),
+        ..spans
+    })
 }
 
-/// What is known of a trace. A look-up that fails is tried again; when it goes on failing, the
-/// parts that it needs cannot be read by anybody, and what came stands alone.
-fn former(shared: &Shared, trace: &Trace) -> Option<Stored> {
-    let times = || {
-        let spans = trace.spans.iter().map(|span| (span.start, span.end));
-        spans.chain(trace.logs.iter().map(|log| (log.time, log.time)))
-    };
-    let around = (
-        times()
-            .map(|(start, _)| start)
-            .min()
-            .unwrap_or(UnixNanos(0)),
-        times()
-            .map(|(start, end)| start.max(end))
-            .max()
-            .unwrap_or(UnixNanos(0)),
-    );
-    for attempt in 1..=TRIES {
-        match shared.store.former(trace.id, around) {
-            Ok(former) => return former.filter(|stored| !stored.sample),
-            Err(error) => {
-                let error: &dyn std::error::Error = &error;
-                tracing::error!(trace.id = %trace.id, attempt, error, "cannot look up a trace");
-                std::thread::sleep(Duration::from_millis(50 << attempt));
-            }
+/// Whether a trace waits until its parts can be read. What is damaged is not mended by waiting:
+/// those who know its trace alone had it, and what came stands beside it.
+fn is_put_off(shared: &Shared, sealed: &Sealed, error: &StoreError) -> bool {
+    let wait = !sealed.last_try && !matches!(error, StoreError::Damaged { .. });
+    let what: &dyn std::error::Error = error;
+    let id = sealed.trace.id;
+    if wait {
+        shared.telemetry.lookup_failures.inc();
+        if sealed.tries == 0 {
+            tracing::warn!(trace.id = %id, error = what, "cannot look up a trace; tried again");
         }
+    } else {
+        tracing::error!(
+            trace.id = %id, error = what,
+            "cannot look up a trace; its new spans are stored by themselves"
+        );
     }
-    None
+    wait
 }
 
-/// The analysis panicked.
-struct Panicked;
-
-/// Analyses a trace and puts it into the store; `None` if `former` has left it meanwhile.
+/// Analyses a trace and puts it into the store; `None` if its former state has left it meanwhile.
 fn put(
     shared: &Shared,
     merged: Merged,
-    former: Option<&Stored>,
+    former: &Former,
     dropped: usize,
     log_from: u64,
-) -> Result<Option<Put>, Panicked> {
+) -> Option<Put> {
     let trace = merged.trace;
-    let started = (shared.clock)();
     let (policy, typical) = (&shared.policy, &shared.typical);
-    // The analysis is total by contract; one trace that shows otherwise must not end the server.
-    let analysis = catch_unwind(AssertUnwindSafe(|| analyse(&trace, policy, typical)));
-    let Ok(mut analysis) = analysis else {
-        tracing::error!(trace.id = %trace.id, trace.spans = trace.spans.len(), "analysis failed");
-        return Err(Panicked);
-    };
-    let changed = verdict::revise(&mut analysis, former, dropped);
+    let mut analysis = contained(&trace, || (shared.analyse)(&trace, policy, typical));
     let telemetry = &shared.telemetry;
+    if analysis.failed {
+        telemetry.analysis_failures.inc();
+        let spans = trace.spans.len();
+        tracing::error!(
+            trace.id = %trace.id, trace.spans = spans,
+            "the analysis of a trace failed; its spans are kept, and belong to no request"
+        );
+    }
+    let known = former.stored.as_ref();
+    let changed = verdict::revise(&mut analysis, known, dropped);
     telemetry.revisions.inc_by(u64::from(changed));
     let stored = Stored {
         trace: Arc::new(trace),
         analysis: Arc::new(analysis),
         sample: false,
-        log_from: former.map_or(log_from, |former| former.log_from.min(log_from)),
+        log_from: known.map_or(log_from, |known| known.log_from.min(log_from)),
     };
-    let put = match former {
+    match known {
         Some(_) if !shared.durable => shared.store.put_revision(stored),
-        _ => Some(shared.store.put(stored)),
-    };
-    shared.flush.something_fresh((shared.clock)());
-    let memory = shared.store.memory();
-    telemetry.requests_held.set(memory.len() as i64);
-    telemetry.bytes_held.set(memory.bytes() as i64);
-    let took = ((shared.clock)() - started).at_least_zero();
-    telemetry.analysis_nanos.inc_by(took.0 as u64);
-    Ok(put)
+        _ => Some(shared.store.put_after(stored, former)),
+    }
 }

@@ -13,6 +13,8 @@ pub struct Analysis {
     pub trace_id: TraceId,
     /// One per root (and per orphan and per asynchronous hand-over), ordered by start, then by id.
     pub requests: Vec<Request>,
+    /// The analysis broke off, which is a fault of Dwindle; the spans belong to no request then.
+    pub failed: bool,
 }
 
 /// One root of a trace and everything under it that the root waits for.

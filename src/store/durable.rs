@@ -376,9 +376,9 @@ impl State {
         for part in self.candidates(id, Some(reach)) {
             match part.outcomes_of(&[id]) {
                 Ok(outcomes) => {
-                    for outcomes in outcomes.values() {
+                    for (hour, outcomes) in outcomes.values().flatten() {
                         let gone = found.get_or_insert_default();
-                        gone.entry(part.meta.hour).or_default().merge(outcomes);
+                        gone.entry(*hour).or_default().merge(outcomes);
                     }
                 }
                 Err(error) => tracing::warn!(%error, "a part is left out of a look-up"),
@@ -485,11 +485,8 @@ fn successor(
             }
         };
         let files = before.map(|part| &part.files).or_else(|| new.get(&meta.id));
-        parts.push(Arc::new(Part {
-            meta: meta.clone(),
-            dead,
-            files: files.map_or_else(|| Arc::new(Files::new(folder, meta, None)), Arc::clone),
-        }));
+        let files = files.map_or_else(|| Arc::new(Files::new(folder, meta, None)), Arc::clone);
+        parts.push(Arc::new(Part::new(meta.clone(), dead, files)));
     }
     Ok(State { parts })
 }

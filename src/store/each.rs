@@ -12,9 +12,10 @@ use polars::prelude::{col, lit};
 
 use super::durable::{Durable, State};
 use super::error::StoreError;
+use super::lookup::{Asked, lookup, restored};
 use super::parquet::{self, FileError, Source};
 use super::parts::{Part, Reach, collect, truncated};
-use super::snapshot::{Window, lookup, restored};
+use super::snapshot::Window;
 use super::tables::Table;
 use super::{Store, Stored};
 use crate::budget::Policy;
@@ -214,8 +215,8 @@ impl Walk<'_> {
                     continue;
                 }
                 // A filter may be wrong; what is found tells.
-                let found = lookup(state, None, trace.id, Some(reach), self.policy);
-                match found {
+                let asked = Asked::around(trace.id, None, reach);
+                match lookup(state, asked, self.policy).map(|found| found.stored) {
                     Ok(Some(found)) if found.trace.spans.len() > trace.spans.len() => {
                         self.split.insert(trace.id);
                         kept.push(Kept(What::Found(found)));

@@ -1,15 +1,16 @@
-//! Fresh traces become parts: one part for each hour in which their requests start.
+//! Fresh traces become parts: one part for each hour in which their requests start, of so many hours
+//! at once.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::count::Outcomes;
 use super::durable::{Change, Durable};
 use super::error::StoreError;
-use super::folder::hour_of;
-use super::memory::{Memory, Stored};
-use super::parts::Reach;
+use super::memory::{Memory, Stored, Superseding};
+use super::share::{Share, partition_of, shares};
 use super::write::{NewPart, PartWriter};
-use crate::model::{Nanos, TraceId};
+use crate::model::{Nanos, Request, TraceId};
 use crate::telemetry::clock;
 
 /// What a flush did.
@@ -27,24 +28,48 @@ pub struct Flushed {
     pub bytes: u64,
     /// Traces of older parts that these superseded.
     pub superseded: u64,
+    /// Traces that wait for the next flush, because this one made as many parts as one may.
+    pub left: u64,
     /// How long it took.
     pub took: Nanos,
 }
 
-/// Brings what is fresh into parts.
+/// New parts of one flush: what is fresh of more partitions waits for the next.
+pub(super) const PARTS: usize = 32;
+
+impl Flushed {
+    /// Adds what the next one did.
+    pub(super) fn add(&mut self, next: &Self) {
+        self.traces += next.traces;
+        self.requests += next.requests;
+        self.spans += next.spans;
+        self.parts += next.parts;
+        self.bytes += next.bytes;
+        self.superseded += next.superseded;
+        self.left = next.left;
+        self.took += next.took;
+    }
+}
+
+/// Brings what is fresh into parts, as far as [`PARTS`] of them allow.
 pub(super) fn flush(durable: &Durable, memory: &Memory) -> Result<Flushed, StoreError> {
     let started = clock::monotonic_nanos();
     let mut manifest = durable.manifest();
-    let fresh = memory.unflushed();
-    if fresh.is_empty() {
+    let all = memory.unflushed();
+    if all.is_empty() {
         durable.tidy();
         return Ok(Flushed::default());
     }
+    let Choice {
+        fresh,
+        by_hour,
+        left,
+    } = choose(all);
     let mut change = Change {
-        add: write(durable, &fresh)?,
+        add: write(durable, &fresh, by_hour)?,
         ..Change::default()
     };
-    change.dead = superseded(durable, fresh.iter().map(|(_, stored)| stored));
+    change.dead = superseded(durable, &fresh, &memory.superseding());
     let sum = |of: fn(&Stored) -> usize| fresh.iter().map(|(_, stored)| of(stored) as u64).sum();
     let mut flushed = Flushed {
         traces: fresh.len() as u64,
@@ -53,6 +78,7 @@ pub(super) fn flush(durable: &Durable, memory: &Memory) -> Result<Flushed, Store
         parts: change.add.len() as u64,
         bytes: change.add.iter().map(|part| part.meta.bytes()).sum(),
         superseded: change.dead.values().map(|dead| dead.len() as u64).sum(),
+        left,
         took: Nanos::ZERO,
     };
     durable.commit(&mut manifest, change, || memory.flushed(&fresh))?;
@@ -60,24 +86,90 @@ pub(super) fn flush(durable: &Durable, memory: &Memory) -> Result<Flushed, Store
     Ok(flushed)
 }
 
-fn write(durable: &Durable, fresh: &[(u64, Stored)]) -> Result<Vec<NewPart>, StoreError> {
-    let mut hours: BTreeMap<u64, Vec<(&Stored, Share)>> = BTreeMap::new();
-    for (_, stored) in fresh {
-        for (hour, share) in shares(stored) {
-            hours.entry(hour).or_default().push((stored, share));
+/// What one flush takes.
+struct Choice {
+    /// In the order of ids.
+    fresh: Vec<(u64, Stored)>,
+    /// Which of these have what in a partition, in the order of ids.
+    by_hour: BTreeMap<u64, Vec<(usize, Share)>>,
+    /// How many traces wait.
+    left: u64,
+}
+
+/// Chooses what fits into [`PARTS`] partitions: half of them are those with the most spans, so that
+/// the hour of the day does not wait behind strange ones, the others those that have waited the
+/// longest, so that nothing waits for ever.
+fn choose(all: Vec<(u64, Stored)>) -> Choice {
+    let shares: Vec<Vec<(u64, Share)>> = all.iter().map(|(_, stored)| shares(stored)).collect();
+    let mut spans: BTreeMap<u64, usize> = BTreeMap::new();
+    for ((_, stored), shares) in all.iter().zip(&shares) {
+        for (hour, _) in shares {
+            *spans.entry(*hour).or_default() += stored.trace.spans.len().max(1);
         }
     }
-    let mut parts = Vec::with_capacity(hours.len());
-    for (hour, mut traces) in hours {
-        traces.sort_by_key(|(stored, _)| stored.analysis.trace_id);
+    let mut taken = vec![true; all.len()];
+    if spans.len() > PARTS {
+        let mut hours: BTreeSet<u64> = BTreeSet::new();
+        let most = |index: usize| {
+            let shares = shares.get(index).into_iter().flatten();
+            shares.filter_map(|(hour, _)| spans.get(hour)).max()
+        };
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        order.sort_by_key(|index| (Reverse(most(*index)), *index));
+        let by_size = std::mem::take(&mut order);
+        order = (0..all.len()).collect();
+        order.sort_by_key(|index| all.get(*index).map(|(put, _)| *put));
+        taken.fill(false);
+        for (order, places) in [(by_size, PARTS / 2), (order, PARTS)] {
+            for index in order {
+                let (Some(shares), Some(taken)) = (shares.get(index), taken.get_mut(index)) else {
+                    continue;
+                };
+                let new = shares.iter().filter(|(hour, _)| !hours.contains(hour));
+                if hours.len() + new.count() <= places {
+                    hours.extend(shares.iter().map(|(hour, _)| *hour));
+                    *taken = true;
+                }
+            }
+        }
+    }
+    let mut choice = Choice {
+        fresh: Vec::with_capacity(all.len()),
+        by_hour: BTreeMap::new(),
+        left: 0,
+    };
+    for ((state, shares), taken) in all.into_iter().zip(shares).zip(taken) {
+        if !taken {
+            choice.left += 1;
+            continue;
+        }
+        for (hour, share) in shares {
+            let of_hour = choice.by_hour.entry(hour).or_default();
+            of_hour.push((choice.fresh.len(), share));
+        }
+        choice.fresh.push(state);
+    }
+    choice
+}
+
+fn write(
+    durable: &Durable,
+    fresh: &[(u64, Stored)],
+    by_hour: BTreeMap<u64, Vec<(usize, Share)>>,
+) -> Result<Vec<NewPart>, StoreError> {
+    let mut parts = Vec::with_capacity(by_hour.len());
+    for (hour, traces) in by_hour {
         let id = durable.next_id();
         let mut writer = PartWriter::new(&durable.folder, &durable.options.probe, hour, &id);
-        for (stored, share) in traces {
+        for (index, share) in traces {
+            let Some((_, stored)) = fresh.get(index) else {
+                continue;
+            };
             let (trace, analysis) = (&stored.trace, &stored.analysis);
             match share {
                 Share::All => writer.add(trace, analysis, None, true)?,
                 Share::Hour { rest } => {
-                    let of_hour = |request: &_| hour_of(start_of(request)) == hour;
+                    let of_hour = |request: &Request| partition_of(request.start) == hour;
                     writer.add(trace, analysis, Some(&of_hour), rest)?;
                 }
             }
@@ -87,54 +179,20 @@ fn write(durable: &Durable, fresh: &[(u64, Stored)]) -> Result<Vec<NewPart>, Sto
     Ok(parts)
 }
 
-/// What of a trace goes into an hour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Share {
-    All,
-    /// The requests that start in it, and if so the spans of no request.
-    Hour {
-        rest: bool,
-    },
-}
-
-fn start_of(request: &crate::model::Request) -> crate::model::UnixNanos {
-    request.start
-}
-
-fn shares(stored: &Stored) -> Vec<(u64, Share)> {
-    let requests = stored.analysis.requests.iter();
-    let hours: BTreeSet<u64> = requests.map(|request| hour_of(request.start)).collect();
-    let first = stored
-        .analysis
-        .requests
-        .first()
-        .map(|request| request.start);
-    let first = first.or_else(|| stored.trace.spans.iter().map(|span| span.start).min());
-    let first = hour_of(first.unwrap_or_default());
-    if hours.len() < 2 {
-        return vec![(first, Share::All)];
-    }
-    let share = |hour| {
-        (
-            hour,
-            Share::Hour {
-                rest: hour == first,
-            },
-        )
-    };
-    hours.into_iter().map(share).collect()
-}
-
-/// What these traces supersede, by part.
-fn superseded<'a>(
+/// What these traces supersede, by part: of those alone that were found to when they were put.
+fn superseded(
     durable: &Durable,
-    traces: impl Iterator<Item = &'a Stored>,
+    traces: &[(u64, Stored)],
+    superseding: &Superseding,
 ) -> BTreeMap<String, BTreeMap<TraceId, Outcomes>> {
     let state = durable.state();
     let mut candidates: BTreeMap<String, Vec<TraceId>> = BTreeMap::new();
-    for stored in traces {
+    for (_, stored) in traces {
         let id = stored.analysis.trace_id;
-        for part in state.candidates(id, Some(Reach::of(&stored.trace))) {
+        let Some((reach, _)) = superseding.get(&id) else {
+            continue;
+        };
+        for part in state.candidates(id, Some(*reach)) {
             candidates.entry(part.meta.id.clone()).or_default().push(id);
         }
     }
@@ -143,10 +201,18 @@ fn superseded<'a>(
         let Some(found) = state.parts.iter().find(|known| known.meta.id == part) else {
             continue;
         };
+        // They come in the order of ids.
         match found.outcomes_of(&ids) {
             Ok(outcomes) if outcomes.is_empty() => {}
             Ok(outcomes) => {
-                dead.insert(part, outcomes);
+                let all = outcomes.into_iter().map(|(id, hours)| {
+                    let mut of = Outcomes::default();
+                    for outcomes in hours.values() {
+                        of.merge(outcomes);
+                    }
+                    (id, of)
+                });
+                dead.insert(part, all.collect());
             }
             // It cannot be read: what it has stays live, in case it is put back.
             Err(error) => tracing::warn!(%error, "a part is left out of a flush"),

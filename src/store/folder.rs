@@ -3,9 +3,11 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::OpenError;
+use super::find::Footers;
 use super::tables::Table;
 use super::whole::sync_folder;
 use crate::model::UnixNanos;
@@ -23,6 +25,7 @@ pub(super) struct Folder {
     root: PathBuf,
     /// Another process may write there.
     foreign: bool,
+    footers: Arc<Footers>,
 }
 
 impl Folder {
@@ -30,6 +33,7 @@ impl Folder {
         Self {
             root: root.to_owned(),
             foreign: false,
+            footers: Arc::default(),
         }
     }
 
@@ -38,11 +42,17 @@ impl Folder {
         Self {
             root: root.to_owned(),
             foreign: true,
+            footers: Arc::default(),
         }
     }
 
     pub(super) fn is_of_another(&self) -> bool {
         self.foreign
+    }
+
+    /// What is kept of its files' footers.
+    pub(super) fn footers(&self) -> &Footers {
+        &self.footers
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -150,9 +160,10 @@ pub(super) fn is_ours(path: &Path) -> bool {
         }
 }
 
-/// The hour that an instant lies in, counted from 1970.
+/// The hour that an instant lies in, counted from 1970. What lies beyond the year 2262 is held at
+/// that end, as in the tables.
 pub(super) fn hour_of(at: UnixNanos) -> u64 {
-    at.0 / HOUR
+    at.0.min(i64::MAX as u64) / HOUR
 }
 
 /// The first instant of an hour, and the first after it.
@@ -223,7 +234,7 @@ mod tests {
         assert_eq!(partition(0), "date=1970-01-01/hour=00");
         assert_eq!(
             partition(hour_of(UnixNanos(u64::MAX))),
-            "date=2554-07-21/hour=23"
+            "date=2262-04-11/hour=23"
         );
         let (start, end) = bounds(hour_of(at));
         assert!(start <= at && at < end);

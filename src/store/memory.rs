@@ -279,6 +279,11 @@ impl Memory {
             .collect()
     }
 
+    /// The traces that supersede states in parts.
+    pub(super) fn superseding(&self) -> Arc<Superseding> {
+        Arc::clone(&self.read().superseding)
+    }
+
     /// These states are in parts now. Of those that were replaced meanwhile the newer one stays,
     /// and supersedes what is in the part.
     pub(super) fn flushed(&self, states: &[(u64, Stored)]) {

@@ -192,13 +192,13 @@ impl Cursor {
     }
 }
 
-fn opened(part: &Part, path: &Path) -> Result<File, StoreError> {
+pub(super) fn opened(part: &Part, path: &Path) -> Result<File, StoreError> {
     let file = File::open(path).map_err(StoreError::io(path));
     file.map_err(|error| part.files.explain(error))
 }
 
 /// With columns that came after the part was written, null.
-fn complete(table: Table, frame: &DataFrame) -> PolarsResult<DataFrame> {
+pub(super) fn complete(table: Table, frame: &DataFrame) -> PolarsResult<DataFrame> {
     let schema = schema(table)?;
     let mut columns = Vec::with_capacity(schema.len());
     for (name, dtype) in schema.iter() {

@@ -16,6 +16,11 @@
 //! commit, so every trace has one live state. A trace whose requests start in several hours has
 //! rows in several parts; spans of no request go with the first of them.
 //!
+//! What starts before the year 2000 or from 2100 on, and traces whose requests lie in more than 16
+//! hours, go to `date=1970-01-01/hour=00`, each row with the start that came: clocks that were never
+//! set make one partition, not thousands. One flush makes at most 32 parts; what is fresh of more
+//! hours waits for the next, the hours with the most spans first.
+//!
 //! Any SQL engine reads the folder as it is:
 //!
 //! ```sql
@@ -40,9 +45,11 @@ mod durable;
 mod each;
 mod error;
 mod export;
+mod find;
 mod flush;
 mod folder;
 mod index;
+mod lookup;
 mod manifest;
 mod memory;
 mod merge;
@@ -51,6 +58,7 @@ pub mod parquet;
 mod parts;
 mod pieces;
 mod retain;
+mod share;
 mod size;
 mod snapshot;
 mod stats;
@@ -68,6 +76,7 @@ pub use each::{Kept, Passed};
 pub use error::{OpenError, StoreError};
 pub use export::Export;
 pub use flush::Flushed;
+pub use lookup::Former;
 pub use memory::{Memory, Put, Stored};
 pub use options::{Compaction, Fate, Options, Probe, Retention, Step};
 pub use pieces::Piece;
@@ -77,7 +86,8 @@ pub use snapshot::{Snapshot, Window};
 pub use stats::{Size, Stats};
 pub use verify::Verified;
 
-use self::durable::{Durable, State};
+use self::durable::Durable;
+use self::lookup::Asked;
 use self::parts::Reach;
 use crate::budget::Policy;
 use crate::model::{TraceId, UnixNanos};
@@ -169,7 +179,7 @@ impl Store {
     /// # Errors
     /// The files cannot be read.
     pub fn get(&self, id: TraceId) -> Result<Option<Stored>, StoreError> {
-        self.again(|| self.lookup(id, None))
+        self.again(|| self.lookup(id))
     }
 
     /// What is known of a trace of which more came: as [`get`](Self::get), without samples, and it
@@ -183,20 +193,66 @@ impl Store {
         id: TraceId,
         around: (UnixNanos, UnixNanos),
     ) -> Result<Option<Stored>, StoreError> {
-        let reach = Reach::new(around.0, around.1);
-        self.again(|| self.lookup(id, Some(reach)))
+        match self.formers(&[(id, around)]).pop() {
+            Some(Former {
+                error: Some(error), ..
+            }) => Err(error),
+            former => Ok(former.and_then(|former| former.stored)),
+        }
     }
 
-    fn lookup(&self, id: TraceId, around: Option<Reach>) -> Result<Option<Stored>, StoreError> {
-        let (state, fresh) = match &self.durable {
+    /// The same for many traces, in their order: what several of them have in one part is read at
+    /// once.
+    pub fn formers(&self, asked: &[(TraceId, (UnixNanos, UnixNanos))]) -> Vec<Former> {
+        let fresh = || asked.iter().map(|(id, _)| self.memory.get(*id)).collect();
+        let (state, fresh): (_, Vec<Option<Stored>>) = match &self.durable {
             // Both at one instant: a flush moves traces from one to the other.
+            Some(durable) => {
+                let state = durable.hold();
+                (Arc::clone(&state), fresh())
+            }
+            None => (Arc::default(), fresh()),
+        };
+        let of = |(id, around): &(TraceId, (UnixNanos, UnixNanos)), fresh| {
+            Asked::around(*id, fresh, Reach::new(around.0, around.1))
+        };
+        let asked = asked.iter().zip(&fresh);
+        let asked = asked
+            .map(|(asked, fresh)| of(asked, fresh.clone()))
+            .collect();
+        let found = lookup::lookups(&state, asked, &self.policy);
+        let each = found.into_iter().zip(fresh);
+        each.map(|(found, fresh)| Former::new(found, fresh, &state))
+            .collect()
+    }
+
+    /// Puts a new state of a trace, which has all that `former` has: as [`put`](Self::put), without
+    /// a second look into the parts as long as they are the same. If `former` could not be read,
+    /// what is in parts is not superseded.
+    pub fn put_after(&self, stored: Stored, former: &Former) -> Put {
+        let Some(durable) = self.durable.as_ref().filter(|_| !stored.sample) else {
+            return self.memory.put(stored);
+        };
+        let state = durable.hold();
+        let superseded = match &former.in_parts {
+            _ if former.error.is_some() => None,
+            Some((of, in_parts)) if Arc::ptr_eq(of, &state) => in_parts.clone(),
+            _ => state.superseded(stored.analysis.trace_id, Reach::of(&stored.trace)),
+        };
+        self.memory.put_over(stored, superseded)
+    }
+
+    fn lookup(&self, id: TraceId) -> Result<Option<Stored>, StoreError> {
+        let (state, fresh) = match &self.durable {
             Some(durable) => {
                 let state = durable.hold();
                 (Arc::clone(&state), self.memory.get(id))
             }
-            None => (Arc::new(State::default()), self.memory.get(id)),
+            None => (Arc::default(), self.memory.get(id)),
         };
-        snapshot::lookup(&state, fresh, id, around, &self.policy)
+        let asked = Asked::for_all(id, fresh);
+        let found = lookup::lookup(&state, asked, &self.policy)?;
+        Ok(found.stored)
     }
 
     /// Asks, and asks the newer state if another process took parts away meanwhile.
@@ -219,12 +275,25 @@ impl Store {
         self.again(|| self.snapshot().find_prefix(hex, limit))
     }
 
-    /// Brings all fresh traces into parts, in one commit; without a folder there is nothing to do.
+    /// Brings all fresh traces into parts; without a folder there is nothing to do.
     ///
     /// # Errors
     /// The files cannot be written; then nothing is lost: the traces stay fresh, unless all but
     /// the last step to the disk was made.
     pub fn flush(&self) -> Result<Flushed, StoreError> {
+        let mut all = self.flush_some()?;
+        while all.left > 0 {
+            all.add(&self.flush_some()?);
+        }
+        Ok(all)
+    }
+
+    /// Brings fresh traces into parts, in one commit of at most 32 parts: of traces whose requests
+    /// start in more hours than that some are [`left`](Flushed::left) for the next.
+    ///
+    /// # Errors
+    /// As [`flush`](Self::flush).
+    pub fn flush_some(&self) -> Result<Flushed, StoreError> {
         match self.writable()? {
             Some(durable) => flush::flush(durable, &self.memory),
             None => Ok(Flushed::default()),

@@ -7,18 +7,20 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use polars::prelude::{
-    DataFrame, Expr, IntoLazy, JoinArgs, JoinType, LazyFrame, MaintainOrderJoin, PlRefPath,
-    PolarsResult, ScanArgsParquet, Schema, SchemaRef, col, lit,
+    DataFrame, IntoLazy, JoinArgs, JoinType, LazyFrame, MaintainOrderJoin, PlRefPath, PolarsResult,
+    ScanArgsParquet, Schema, SchemaRef, col,
 };
 
-use super::count::Outcomes;
 use super::error::StoreError;
-use super::folder::Folder;
+use super::find::{Footers, each_outcome};
+use super::folder::{Folder, hour_of};
 use super::index::{Dead, Filter, frame_of};
 use super::manifest::{Manifest, PartMeta};
+use super::memory::Gone;
 use super::parquet::{self, FileError, guarded};
-use super::tables::{Builder, SpanRows, Table, Wanted};
-use crate::model::{Nanos, Note, Outcome, Span, SpanLog, Trace, TraceId, UnixNanos};
+use super::share::CLAMP;
+use super::tables::{Builder, Table, Wanted};
+use crate::model::{Nanos, Note, Trace, TraceId, UnixNanos};
 
 /// Spans of one trace id that lie further apart than this from all that a part holds are not of
 /// the same trace state: nobody looks for them there.
@@ -36,6 +38,14 @@ impl Reach {
         Self {
             first,
             last: first.max(last),
+        }
+    }
+
+    /// The least that has both.
+    pub(super) fn with(self, other: Self) -> Self {
+        Self {
+            first: self.first.min(other.first),
+            last: self.last.max(other.last),
         }
     }
 
@@ -57,6 +67,8 @@ pub(super) struct Part {
     pub(super) dead: Dead,
     /// Shared with the same part of other commits.
     pub(super) files: Arc<Files>,
+    /// Its live requests by hour, once they were read.
+    hours: OnceLock<Gone>,
 }
 
 /// The files of a part: none changes ever.
@@ -87,16 +99,6 @@ impl From<Fault> for StoreError {
     }
 }
 
-/// What a part has of a trace.
-#[derive(Debug, Default)]
-pub(super) struct Piece {
-    pub(super) spans: Vec<Span>,
-    pub(super) logs: Vec<SpanLog>,
-    pub(super) revision: u32,
-    /// Spans that were dropped because the trace is too large.
-    pub(super) truncated: usize,
-}
-
 impl Files {
     /// With `filter` and without a look: just written.
     pub(super) fn new(folder: &Folder, meta: &PartMeta, filter: Option<Filter>) -> Self {
@@ -117,6 +119,10 @@ impl Files {
 
     pub(super) fn hour(&self) -> u64 {
         self.hour
+    }
+
+    pub(super) fn footers(&self) -> &Footers {
+        self.folder.footers()
     }
 
     pub(super) fn filter_path(&self) -> PathBuf {
@@ -155,6 +161,53 @@ impl Files {
 }
 
 impl Part {
+    pub(super) fn new(meta: PartMeta, dead: Dead, files: Arc<Files>) -> Self {
+        Self {
+            meta,
+            dead,
+            files,
+            hours: OnceLock::new(),
+        }
+    }
+
+    /// Its live requests by the hour in which they start. Opens a file only for those that start
+    /// at no plausible time, and only once.
+    pub(super) fn live_hours(&self) -> Gone {
+        let hour_of = |at: u64| hour_of(UnixNanos(at));
+        let first = hour_of(self.meta.min_start);
+        let as_one = |hour| Gone::from([(hour, self.meta.live_requests())]);
+        if self.meta.hour != CLAMP {
+            return as_one(self.meta.hour);
+        }
+        if first == hour_of(self.meta.max_start) {
+            return as_one(first);
+        }
+        if let Some(hours) = self.hours.get() {
+            return hours.clone();
+        }
+        match self.read_hours() {
+            Ok(hours) => self.hours.get_or_init(|| hours).clone(),
+            Err(error) => {
+                tracing::warn!(%error, "the hours of a part cannot be told");
+                as_one(first)
+            }
+        }
+    }
+
+    fn read_hours(&self) -> Result<Gone, StoreError> {
+        let mut hours = Gone::new();
+        let Some(rows) = self.scan(Table::Requests)? else {
+            return Ok(hours);
+        };
+        let frame = self.collect(rows.select([col("trace_id"), col("start"), col("outcome")]))?;
+        each_outcome(&frame, |id, hour, outcome| {
+            if !self.dead.has(id) {
+                hours.entry(hour).or_default().add(outcome, 1);
+            }
+        })?;
+        Ok(hours)
+    }
+
     /// Whether spans within this reach may belong to traces of this part.
     pub(super) fn reaches(&self, reach: Reach) -> bool {
         let first = UnixNanos(self.meta.first).shifted(-REACH);
@@ -286,69 +339,6 @@ impl Part {
         };
         Ok(Some(scan(table, vec![path])?))
     }
-
-    /// Which of these traces it has, dead or alive, with their requests.
-    pub(super) fn outcomes_of(
-        &self,
-        ids: &[TraceId],
-    ) -> Result<BTreeMap<TraceId, Outcomes>, StoreError> {
-        let mut found: BTreeMap<TraceId, Outcomes> = BTreeMap::new();
-        if let Some(rows) = self.scan(Table::Requests)? {
-            let rows = only(rows, ids)?.select([col("trace_id"), col("outcome")]);
-            let frame = self.collect(rows)?;
-            let outcomes = frame.column("outcome")?.str()?.iter();
-            for (id, outcome) in frame.column("trace_id")?.str()?.iter().zip(outcomes) {
-                let Some(id) = id.and_then(|id| id.parse().ok()) else {
-                    continue;
-                };
-                let of = found.entry(id).or_default();
-                let mut known = Outcome::ALL.into_iter();
-                if let Some(known) = known.find(|known| Some(known.as_str()) == outcome) {
-                    of.add(known, 1);
-                }
-            }
-        }
-        if self.meta.bare_traces > 0
-            && let Some(rows) = self.scan(Table::Spans)?
-        {
-            let frame = self.collect(only(rows, ids)?.select([col("trace_id")]))?;
-            for id in frame.column("trace_id")?.str()?.iter().flatten() {
-                if let Ok(id) = id.parse() {
-                    found.entry(id).or_default();
-                }
-            }
-        }
-        Ok(found)
-    }
-
-    /// What it has of a trace; `None` if nothing.
-    pub(super) fn piece(&self, id: TraceId) -> Result<Option<Piece>, StoreError> {
-        let mut piece = Piece::default();
-        let mut found = false;
-        if let Some(rows) = self.scan(Table::Requests)? {
-            let columns = [col("trace_id"), col("revision"), col("notes")];
-            let frame = self.collect(rows.select(columns).filter(is(id)))?;
-            found |= frame.height() > 0;
-            let revisions = frame.column("revision")?.i64()?.iter().flatten();
-            piece.revision = revisions.max().unwrap_or(0) as u32;
-            let notes = frame.column("notes")?.str()?.iter().flatten();
-            piece.truncated = notes.map(truncated).max().unwrap_or(0);
-        }
-        if (found || self.meta.bare_traces > 0)
-            && let Some(rows) = self.scan(Table::Spans)?
-        {
-            let frame = self.collect(rows.filter(is(id)))?;
-            let damaged = |error: &dyn std::fmt::Display| StoreError::Damaged {
-                file: self.files.path(Table::Spans),
-                what: error.to_string(),
-            };
-            let read = SpanRows::default().read(&frame);
-            let (spans, logs) = read.map_err(|error| damaged(&error))?;
-            found |= !spans.is_empty();
-            (piece.spans, piece.logs) = (spans, logs);
-        }
-        Ok(found.then_some(piece))
-    }
 }
 
 /// Rows of several files of one table.
@@ -369,23 +359,6 @@ pub(super) fn scan(table: Table, paths: Vec<PathBuf>) -> Result<LazyFrame, Store
     )?)
 }
 
-/// The rows of these traces.
-fn only(rows: LazyFrame, ids: &[TraceId]) -> Result<LazyFrame, StoreError> {
-    if let [id] = ids {
-        return Ok(rows.filter(is(*id)));
-    }
-    let (Some(least), Some(greatest)) = (ids.iter().min(), ids.iter().max()) else {
-        return Ok(rows.filter(lit(false)));
-    };
-    let column = || col("trace_id");
-    let between = column()
-        .gt_eq(lit(least.to_string()))
-        .and(column().lt_eq(lit(greatest.to_string())));
-    let ids = frame_of(ids.iter().copied())?.lazy();
-    let args = JoinArgs::new(JoinType::Semi);
-    Ok(rows.filter(between).join(ids, [column()], [column()], args))
-}
-
 /// The rows without those of these traces.
 pub(super) fn without(
     rows: LazyFrame,
@@ -398,10 +371,6 @@ pub(super) fn without(
         ..JoinArgs::new(JoinType::Anti)
     };
     Ok(rows.join(ids, [col("trace_id")], [col("trace_id")], args))
-}
-
-pub(super) fn is(id: TraceId) -> Expr {
-    col("trace_id").eq(lit(id.to_string()))
 }
 
 /// Collects; Polars panics on some of what it does not expect.

@@ -5,9 +5,10 @@ use std::sync::PoisonError;
 
 use super::durable::{Change, Durable};
 use super::error::StoreError;
-use super::folder::bounds;
+use super::folder::{bounds, hour_of};
 use super::manifest::{Manifest, PartMeta};
 use super::options::Retention;
+use super::share::CLAMP;
 use super::tables::Table;
 use crate::model::{Nanos, UnixNanos};
 
@@ -58,23 +59,29 @@ pub(super) fn plan(
     now: UnixNanos,
     retention: &Retention,
 ) -> (Pruned, BTreeSet<String>) {
-    let mut hours: BTreeMap<u64, Vec<&PartMeta>> = BTreeMap::new();
+    // What starts at no plausible time is as old as the last start of its part says.
+    let mut hours: BTreeMap<(u64, u64), Vec<&PartMeta>> = BTreeMap::new();
     for part in &manifest.parts {
-        hours.entry(part.hour).or_default().push(part);
+        let last = match part.hour {
+            CLAMP => hour_of(UnixNanos(part.max_start)),
+            hour => hour,
+        };
+        hours.entry((part.hour, last)).or_default().push(part);
     }
     let newest = hours.keys().next_back().copied();
     let mut left: u64 = manifest.parts.iter().map(PartMeta::bytes).sum();
     let mut pruned = Pruned::default();
     let mut remove = BTreeSet::new();
-    for (hour, parts) in hours {
+    let mut gone = BTreeSet::new();
+    for ((hour, last), parts) in hours {
         let bytes: u64 = parts.iter().map(|part| part.bytes()).sum();
         let too_many = retention.max_bytes.is_some_and(|most| left > most);
-        let too_old = is_older(hour, now, retention);
-        if !(too_old || too_many && newest != Some(hour)) {
+        let too_old = is_older(last, now, retention);
+        if !(too_old || too_many && newest != Some((hour, last))) {
             continue;
         }
         left -= bytes;
-        pruned.hours += 1;
+        gone.insert(hour);
         pruned.bytes += bytes;
         for part in parts {
             pruned.parts += 1;
@@ -84,6 +91,7 @@ pub(super) fn plan(
             remove.insert(part.id.clone());
         }
     }
+    pruned.hours = gone.len() as u64;
     pruned.over = retention
         .max_bytes
         .map_or(0, |most| left.saturating_sub(most));

@@ -12,11 +12,12 @@ use super::durable::State;
 use super::error::StoreError;
 use super::folder::{bounds, hour_of};
 use super::index::hash;
+use super::lookup::{Asked, lookup};
 use super::memory::{Fresh, Stored, prefix_range};
-use super::parts::{Part, Reach, collect, scan, without};
+use super::parts::{Part, collect, scan, without};
 use super::tables::{Builder, Table, Wanted};
-use crate::budget::{Policy, Typical, analyse};
-use crate::model::{Analysis, Note, Trace, TraceId, UnixNanos};
+use crate::budget::Policy;
+use crate::model::{TraceId, UnixNanos};
 
 /// A stretch of time: from `since`, which is in it, to `until`, which is not. Without a bound it
 /// has no end on that side.
@@ -118,12 +119,13 @@ impl Snapshot {
     }
 
     /// Requests by outcome of each hour (UTC) in which any start, by the first instant of the hour.
-    /// Opens no file.
+    /// Opens no file, but one for each part whose requests start at no plausible time.
     pub fn hours(&self) -> BTreeMap<UnixNanos, Outcomes> {
         let mut hours: BTreeMap<u64, Outcomes> = BTreeMap::new();
         for part in &self.state.parts {
-            let hour = hours.entry(part.meta.hour).or_default();
-            hour.merge(&part.meta.live_requests());
+            for (hour, outcomes) in part.live_hours() {
+                hours.entry(hour).or_default().merge(&outcomes);
+            }
         }
         for (hour, gone) in self.fresh.superseding.values().flat_map(|(_, gone)| gone) {
             hours.entry(*hour).or_default().subtract(gone);
@@ -163,7 +165,9 @@ impl Snapshot {
             let mut each = chunk.each();
             each.find(|stored| stored.analysis.trace_id == id).cloned()
         });
-        lookup(&self.state, fresh, id, None, &self.policy)
+        let asked = Asked::for_all(id, fresh);
+        let found = lookup(&self.state, asked, &self.policy)?;
+        Ok(found.stored)
     }
 
     /// At most `limit` traces whose id begins with these hex digits of any case, in order; none if
@@ -265,91 +269,6 @@ impl Snapshot {
         }
         Ok(frames)
     }
-}
-
-/// A trace from its fresh state, if there is one, and from the parts near it; from all parts
-/// without `around`.
-pub(super) fn lookup(
-    state: &State,
-    fresh: Option<Stored>,
-    id: TraceId,
-    around: Option<Reach>,
-    policy: &Policy,
-) -> Result<Option<Stored>, StoreError> {
-    let fresh = fresh.filter(|fresh| !(fresh.sample && around.is_some()));
-    let over = fresh.as_ref().map(|fresh| Reach::of(&fresh.trace));
-    let mut whole = Trace {
-        id,
-        ..Trace::default()
-    };
-    let (mut revision, mut truncated, mut found) = (0, 0, false);
-    let mut reach = around;
-    let mut seen = BTreeSet::new();
-    loop {
-        let mut more = false;
-        for part in state.candidates(id, reach) {
-            // What the fresh state supersedes is in it.
-            if over.is_some_and(|over| part.reaches(over)) || !seen.insert(part.meta.id.clone()) {
-                continue;
-            }
-            if let Some(piece) = part.piece(id)? {
-                more = true;
-                whole.spans.extend(piece.spans);
-                whole.logs.extend(piece.logs);
-                revision = revision.max(piece.revision);
-                truncated = truncated.max(piece.truncated);
-            }
-        }
-        found |= more;
-        if !more || reach.is_none() {
-            break;
-        }
-        // What was found may reach further, to parts that have the rest of it.
-        reach = Some(Reach::of(&whole));
-    }
-    if !found {
-        if fresh.is_none() && around.is_none() {
-            state.readable()?;
-        }
-        return Ok(fresh);
-    }
-    let mut log_from = u64::MAX;
-    if let Some(fresh) = fresh {
-        whole.spans.extend(fresh.trace.spans.iter().cloned());
-        whole.logs.extend(fresh.trace.logs.iter().cloned());
-        let requests = fresh.analysis.requests.iter();
-        revision = revision.max(requests.map(|request| request.revision).max().unwrap_or(0));
-        log_from = fresh.log_from;
-    }
-    let analysis = restored(&whole, revision, truncated, policy);
-    Ok(Some(Stored {
-        trace: Arc::new(whole),
-        analysis: Arc::new(analysis),
-        sample: false,
-        log_from,
-    }))
-}
-
-/// The analysis of a trace that was read back, with what its requests' rows said that its spans
-/// cannot: the revision, and how many spans were dropped.
-pub(super) fn restored(
-    trace: &Trace,
-    revision: u32,
-    truncated: usize,
-    policy: &Policy,
-) -> Analysis {
-    let mut analysis = analyse(trace, policy, &Typical::default());
-    for request in &mut analysis.requests {
-        request.revision = revision.max(1);
-        if truncated > 0 {
-            request
-                .notes
-                .retain(|note| !matches!(note, Note::Truncated(_)));
-            request.notes.push(Note::Truncated(truncated));
-            request.notes.sort_unstable();
-        }
-    }
-    analysis
 }
 
 /// Rows of a table, one frame behind another.

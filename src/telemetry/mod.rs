@@ -100,6 +100,14 @@ pub struct Telemetry {
     pub log_lag_seconds: Gauge,
     /// How long a flush of fresh rows into parts took, in seconds.
     pub flush_seconds: Histogram,
+    /// Analyses that broke off, which is a fault of Dwindle; their traces are kept without requests.
+    pub analysis_failures: Counter,
+    /// Look-ups of a trace in the parts that failed and are tried again.
+    pub lookup_failures: Counter,
+    /// Traces whose parts could not be read any longer: what came was stored by itself.
+    pub lookups_given_up: Counter,
+    /// Sealed traces that wait until their parts can be read.
+    pub traces_put_off: Gauge,
     /// Flushes that failed; their rows stay fresh.
     pub flush_failures: Counter,
     /// Parts: files of one flush or merge, up to one a table.
@@ -219,6 +227,10 @@ impl Telemetry {
             log_lag_bytes: Gauge::default(),
             log_lag_seconds: Gauge::default(),
             flush_seconds: Histogram::new(WORK_SECONDS),
+            analysis_failures: Counter::default(),
+            lookup_failures: Counter::default(),
+            lookups_given_up: Counter::default(),
+            traces_put_off: Gauge::default(),
             flush_failures: Counter::default(),
             parts: Gauge::default(),
             part_rows: Family::default(),

@@ -200,6 +200,26 @@ fn store(t: &Telemetry, r: &mut Registry) {
         t.flush_seconds.clone(),
     );
     r.register(
+        "analysis_failures",
+        "Analyses that broke off; their spans are kept and belong to no request",
+        t.analysis_failures.clone(),
+    );
+    r.register(
+        "lookup_failures",
+        "Look-ups of traces in the parts that failed and are tried again",
+        t.lookup_failures.clone(),
+    );
+    r.register(
+        "lookups_given_up",
+        "Traces whose parts could not be read, and whose new spans were stored by themselves",
+        t.lookups_given_up.clone(),
+    );
+    r.register(
+        "traces_put_off",
+        "Traces that wait until their parts can be read",
+        t.traces_put_off.clone(),
+    );
+    r.register(
         "flush_failures",
         "Flushes that failed and were tried again",
         t.flush_failures.clone(),

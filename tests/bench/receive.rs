@@ -118,6 +118,7 @@ fn run(
         store: Arc::new(Store::in_memory(20_000, usize::MAX)),
         telemetry: Arc::new(Telemetry::new()),
         clock: || Nanos(clock::monotonic_nanos()),
+        analyse: dwindle::budget::analyse,
         threads: 2,
         log: durability.map(|durability| Durable {
             dir: folder.path().join("log"),

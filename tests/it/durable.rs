@@ -46,6 +46,7 @@ fn start(dir: &Path, store: &Arc<Store>, config: Config, clock: Clock) -> Ingest
         store: Arc::clone(store),
         telemetry: Arc::new(Telemetry::new()),
         clock,
+        analyse: dwindle::budget::analyse,
         threads: 2,
         log: Some(Durable {
             dir: dir.join("log"),

@@ -3,6 +3,7 @@
 
 mod crash;
 mod format;
+mod hours;
 mod readers;
 mod whole;
 

@@ -43,7 +43,7 @@ fn push_known(
 fn sealed(assembly: &mut Assembly, now: Nanos) -> Vec<(TraceId, usize, Why)> {
     assembly.seal_due(now);
     let mut all = Vec::new();
-    while let Some(sealed) = assembly.take() {
+    while let Some(sealed) = assembly.take(Nanos::MAX) {
         all.push((sealed.trace.id, sealed.trace.spans.len(), sealed.why));
         assembly.done(sealed.trace.id, sealed.load());
     }
@@ -143,7 +143,7 @@ fn a_log_record_waits_for_its_span_as_long_as_a_trace_may() {
     push_known(&mut assembly, Vec::new(), vec![log(1, 1)], ms(0), None).unwrap();
     push(&mut assembly, vec![span(1, 1, None)], ms(50_000));
     assembly.seal_due(ms(52_000));
-    let whole = assembly.take().unwrap();
+    let whole = assembly.take(Nanos::MAX).unwrap();
     assert_eq!((whole.trace.spans.len(), whole.trace.logs.len()), (1, 1));
 }
 
@@ -157,7 +157,7 @@ fn a_huge_trace_is_capped_and_the_rest_counted() {
     let pushed = push(&mut assembly, spans.collect(), ms(0));
     assert_eq!(pushed.spans_over, 15);
     assembly.seal_due(ms(2000));
-    let trace = assembly.take().unwrap();
+    let trace = assembly.take(Nanos::MAX).unwrap();
     assert_eq!((trace.trace.spans.len(), trace.dropped), (10, 15));
 }
 
@@ -176,7 +176,7 @@ fn a_full_assembly_seals_the_oldest_quiet_traces_first() {
     }
     // At 700 ms, traces up to the one of 200 ms have been quiet for 500.
     push(&mut assembly, vec![span(99, 1, None)], ms(700));
-    let early: Vec<_> = std::iter::from_fn(|| assembly.take())
+    let early: Vec<_> = std::iter::from_fn(|| assembly.take(Nanos::MAX))
         .map(|sealed| (sealed.trace.id, sealed.why))
         .collect();
     let oldest: Vec<_> = (0..5).map(|n| (trace_id(n), Why::Pressure)).collect();
@@ -220,7 +220,7 @@ fn what_is_sealed_and_not_analysed_pushes_back() {
     assert_eq!((assembly.sealed().traces, assembly.open().traces), (2, 6));
     let more: Vec<Span> = (10..13).map(|trace| span(trace, 1, None)).collect();
     assert!(push_known(&mut assembly, more, Vec::new(), ms(60_000), None).is_err());
-    let first = assembly.take().unwrap();
+    let first = assembly.take(Nanos::MAX).unwrap();
     assembly.done(first.trace.id, first.load());
     assembly.seal_due(ms(60_000));
     assert_eq!((assembly.sealed().traces, assembly.open().traces), (2, 5));
@@ -231,16 +231,16 @@ fn two_parts_of_one_trace_are_never_analysed_at_once() {
     let mut assembly = Assembly::new(Config::default());
     push(&mut assembly, vec![span(1, 1, None)], ms(0));
     assembly.seal_due(ms(2000));
-    let first = assembly.take().unwrap();
+    let first = assembly.take(Nanos::MAX).unwrap();
     push(&mut assembly, vec![span(1, 2, Some(1))], ms(2100));
     push(&mut assembly, vec![span(2, 1, None)], ms(2100));
     assembly.seal_due(ms(20_000));
-    assert_eq!(assembly.take().unwrap().trace.id, trace_id(2));
+    assert_eq!(assembly.take(Nanos::MAX).unwrap().trace.id, trace_id(2));
     assert!(!assembly.has_work());
-    assert!(assembly.take().is_none());
+    assert!(assembly.take(Nanos::MAX).is_none());
     assembly.done(first.trace.id, first.load());
     assert!(assembly.has_work());
-    assert_eq!(assembly.take().unwrap().trace.spans.len(), 1);
+    assert_eq!(assembly.take(Nanos::MAX).unwrap().trace.spans.len(), 1);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn what_comes_during_the_analysis_of_its_trace_learns_what_came_of_it() {
     let mut assembly = Assembly::new(Config::default());
     push(&mut assembly, vec![span(1, 1, None)], ms(0));
     assembly.seal_due(ms(2000));
-    let first = assembly.take().unwrap();
+    let first = assembly.take(Nanos::MAX).unwrap();
     // A child and a log record: alone neither is a whole trace.
     let child = vec![span(1, 2, Some(1))];
     push_known(&mut assembly, child, vec![log(1, 1)], ms(2100), None).unwrap();
@@ -261,7 +261,7 @@ fn what_comes_during_the_analysis_of_its_trace_learns_what_came_of_it() {
     // Of log records alone the same.
     push(&mut assembly, vec![span(2, 1, None)], ms(5000));
     assembly.seal_due(ms(7000));
-    let second = assembly.take().unwrap();
+    let second = assembly.take(Nanos::MAX).unwrap();
     push_known(&mut assembly, Vec::new(), vec![log(2, 1)], ms(7100), None).unwrap();
     assert_eq!(sealed(&mut assembly, ms(9100)), []);
     assembly.done(second.trace.id, second.load());
@@ -321,7 +321,7 @@ proptest! {
                     now += ms(by);
                     assembly.seal_due(now);
                 }
-                Step::Take => taken.extend(assembly.take().map(|s| (s.trace.id, s.load()))),
+                Step::Take => taken.extend(assembly.take(Nanos::MAX).map(|s| (s.trace.id, s.load()))),
                 Step::Done => {
                     if let Some((id, load)) = taken.pop() {
                         assembly.done(id, load);
@@ -344,7 +344,7 @@ proptest! {
         now += ms(120_000);
         loop {
             assembly.seal_due(now);
-            let Some(sealed) = assembly.take() else { break };
+            let Some(sealed) = assembly.take(Nanos::MAX) else { break };
             done += sealed.trace.spans.len();
             assembly.done(sealed.trace.id, sealed.load());
         }
@@ -378,6 +378,7 @@ fn start(config: Config, store: Arc<Store>, telemetry: Arc<Telemetry>, clock: Cl
         store,
         telemetry,
         clock,
+        analyse: dwindle::budget::analyse,
         threads: 2,
         log: None,
     };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dwindle::budget::Policy;
-use dwindle::ingest::{Closed, Config, Durable, Ingest, Pace, Refused, Setup, log};
+use dwindle::budget::{Policy, analyse};
+use dwindle::ingest::{Analyse, Closed, Config, Durable, Ingest, Pace, Refused, Setup, log};
 use dwindle::model::Nanos;
 use dwindle::store::{Fate, Options, Probe, Step, Store};
 use dwindle::telemetry::{Telemetry, clock};
@@ -26,12 +26,23 @@ fn open(dir: &Path, options: &Options) -> Arc<Store> {
 }
 
 fn start(dir: &Path, options: &Options, config: Config, pace: Pace) -> Ingest {
+    start_with(dir, options, config, pace, analyse)
+}
+
+fn start_with(
+    dir: &Path,
+    options: &Options,
+    config: Config,
+    pace: Pace,
+    analyse: Analyse,
+) -> Ingest {
     let setup = Setup {
         config,
         policy: Policy::default(),
         store: open(dir, options),
         telemetry: Arc::new(Telemetry::new()),
         clock: || Nanos(clock::monotonic_nanos()),
+        analyse,
         threads: 2,
         log: Some(Durable {
             dir: dir.join("log"),
@@ -246,4 +257,100 @@ fn a_replay_larger_than_memory_is_flushed_on_the_way() {
     assert_eq!(ingest.close(LONG), Closed::default());
     assert_eq!(ingest.store().snapshot().counts().requests.total(), 80);
     identity(&ingest);
+}
+
+#[test]
+fn a_trace_whose_analysis_panics_keeps_its_spans() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let breaks: Analyse = |trace, policy, typical| {
+        assert!(
+            trace.spans.iter().all(|span| span.name != "boom"),
+            "a fault"
+        );
+        analyse(trace, policy, typical)
+    };
+    let options = Options::default();
+    let ingest = replayed(start_with(dir, &options, quick(), pace(false), breaks));
+    let mut boom = pair(1);
+    boom[1].name = "boom".into();
+    let spans = boom.iter().cloned().chain(pair(2)).collect();
+    offer(&ingest, batch(spans)).unwrap();
+    quiet(&ingest);
+    let account = ingest.account();
+    assert_eq!((account.stored, account.rejected), (4, 0));
+    assert_eq!(ingest.telemetry().analysis_failures.get(), 1);
+    assert_eq!(spans_of(ingest.store(), 1), boom);
+    flushed(&ingest);
+    assert_eq!(spans_of(ingest.store(), 1), boom);
+    assert_eq!(ingest.store().snapshot().counts().requests.total(), 1);
+    drop(ingest);
+    // What is in parts is analysed again by whoever reads it, and more of it may come.
+    let ingest = replayed(start(dir, &options, quick(), pace(true)));
+    offer(&ingest, batch(vec![span(1, 3, Some(1))])).unwrap();
+    quiet(&ingest);
+    flushed(&ingest);
+    boom.push(span(1, 3, Some(1)));
+    assert_eq!(spans_of(ingest.store(), 1), boom);
+    assert_eq!(ingest.store().snapshot().counts().requests.total(), 2);
+}
+
+/// A part that has trace 1 and cannot be opened, and one more span of that trace on its way.
+fn with_a_part_away(dir: &Path, config: Config) -> (Ingest, PathBuf, PathBuf) {
+    let ingest = replayed(start(dir, &Options::default(), config, pace(true)));
+    offer(&ingest, batch(pair(1))).unwrap();
+    quiet(&ingest);
+    flushed(&ingest);
+    let file = crate::folder::files(&dir.join("spans"), "parquet").remove(0);
+    let away = dir.join("away");
+    std::fs::rename(&file, &away).unwrap();
+    offer(&ingest, batch(vec![span(1, 3, Some(1))])).unwrap();
+    (ingest, file, away)
+}
+
+#[test]
+fn a_look_up_that_fails_is_tried_again_until_it_can_be_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ingest, file, away) = with_a_part_away(folder.path(), quick());
+    let telemetry = Arc::clone(ingest.telemetry());
+    eventually("two failures", || telemetry.lookup_failures.get() >= 2);
+    assert_eq!(telemetry.traces_put_off.get(), 1);
+    assert_eq!(ingest.account().open, 1);
+    // Others go on.
+    offer(&ingest, batch(pair(2))).unwrap();
+    eventually("the other trace", || spans_of(ingest.store(), 2).len() == 2);
+    identity(&ingest);
+    std::fs::rename(away, file).unwrap();
+    quiet(&ingest);
+    assert_eq!(telemetry.lookups_given_up.get(), 0);
+    assert_eq!(telemetry.traces_put_off.get(), 0);
+    let stored = ingest.store().get(trace_id(1)).unwrap().unwrap();
+    assert_eq!(stored.trace.spans.len(), 3);
+    assert_eq!(stored.analysis.requests[0].revision, 2);
+    flushed(&ingest);
+    assert_eq!(ingest.store().snapshot().counts().requests.total(), 2);
+}
+
+#[test]
+fn what_cannot_wait_for_a_look_up_is_kept_beside_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    // An eighth of this may wait: less than one span.
+    let config = Config {
+        max_spans: 7,
+        ..quick()
+    };
+    let (ingest, file, away) = with_a_part_away(folder.path(), config);
+    quiet(&ingest);
+    assert_eq!(ingest.telemetry().lookups_given_up.get(), 1);
+    flushed(&ingest);
+    std::fs::rename(away, file).unwrap();
+    assert_eq!(spans_of(ingest.store(), 1).len(), 3);
+    drop(ingest);
+    let ingest = replayed(start(
+        folder.path(),
+        &Options::default(),
+        quick(),
+        pace(true),
+    ));
+    assert_eq!(spans_of(ingest.store(), 1).len(), 3);
 }

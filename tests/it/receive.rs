@@ -69,6 +69,7 @@ fn receiver_on(
         store,
         telemetry,
         clock: || Nanos::ZERO,
+        analyse: dwindle::budget::analyse,
         threads: 1,
         log,
     });

@@ -19,6 +19,7 @@ pub use args::ServeArgs;
 use self::keep::Kept;
 use self::signals::Signals;
 use super::{Exit, Printer, size, warn_of_variables};
+use crate::budget::analyse;
 use crate::ingest::{self, Closed, Ingest};
 use crate::model::{Nanos, UnixNanos};
 use crate::otlp::Limits;
@@ -69,6 +70,7 @@ async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
         store: Arc::clone(&kept.store),
         telemetry: Arc::clone(&telemetry),
         clock: || Nanos(clock::monotonic_nanos()),
+        analyse,
         threads,
         log: kept.log.clone(),
     })?);

@@ -15,10 +15,14 @@
 //! stays under a quarter of them, and while that is full nothing more is sealed. One trace has
 //! ceilings of its own, so that it cannot take the room of all others.
 //!
+//! A sealed trace of which something is known that cannot be read now is put off and taken again
+//! later; what waits so stays under an eighth of the ceilings.
+//!
 //! Each trace knows from which record of the durable log on its spans came: the log is cut below
 //! the least of these.
 
 mod config;
+mod later;
 mod room;
 
 use std::cmp::Reverse;
@@ -28,10 +32,14 @@ use std::sync::Arc;
 pub use config::Config;
 pub use room::{Full, Load, Room};
 
+use self::later::Later;
 use crate::model::{Nanos, Span, SpanId, SpanLog, Trace, TraceId};
 
 /// What waits for its analysis may be this part of what may be open.
 const SEALED: usize = 4;
+
+/// Of that what was put off may be half.
+const WAITING: usize = 2 * SEALED;
 
 /// What a batch came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,6 +61,10 @@ pub struct Sealed {
     pub log_from: u64,
     /// What sealed it.
     pub why: Why,
+    /// How often what is known of it could not be read.
+    pub tries: u32,
+    /// It is not put off any more.
+    pub last_try: bool,
     load: Load,
 }
 
@@ -93,8 +105,10 @@ pub struct Assembly {
     /// When to look at which trace; an entry counts only if it is the trace's `look_at`.
     schedule: BinaryHeap<Reverse<(Nanos, TraceId)>>,
     ready: VecDeque<Sealed>,
-    /// Ids being analysed and from where on they need the log: few, one per thread.
-    working: Vec<(TraceId, u64)>,
+    /// Sealed traces that were put off, and until when.
+    later: Later,
+    /// Ids being analysed and from where on they need the log: few per thread.
+    working: HashMap<TraceId, u64>,
     open_load: Load,
     /// Room for batches that wait for the log.
     reserved: Load,
@@ -129,7 +143,8 @@ impl Assembly {
             open: HashMap::new(),
             schedule: BinaryHeap::new(),
             ready: VecDeque::new(),
-            working: Vec::new(),
+            later: Later::default(),
+            working: HashMap::new(),
             open_load: Load::default(),
             reserved: Load::default(),
             fresh: Load::default(),
@@ -198,8 +213,9 @@ impl Assembly {
     pub fn needs_log_from(&self) -> u64 {
         let open = self.open.values().map(|open| open.log_from);
         let ready = self.ready.iter().map(|sealed| sealed.log_from);
-        let working = self.working.iter().map(|(_, from)| *from);
-        let all = open.chain(ready).chain(working);
+        let later = self.later.each().map(|sealed| sealed.log_from);
+        let working = self.working.values().copied();
+        let all = open.chain(ready).chain(later).chain(working);
         all.min().unwrap_or(u64::MAX).min(self.log_end)
     }
 
@@ -225,6 +241,7 @@ impl Assembly {
 
     /// Seals what keeps the log from being cut up to `seq`, as far as there is room for it.
     pub fn seal_behind(&mut self, seq: u64) {
+        self.later.hurry(|sealed| sealed.log_from < seq);
         for (_, id) in self.by_last() {
             if !self.may_seal(SEALED) {
                 return;
@@ -237,6 +254,7 @@ impl Assembly {
 
     /// Seals everything, however full.
     pub fn seal_all(&mut self) {
+        self.later.hurry(|_| true);
         for (_, id) in self.by_last() {
             self.seal(id, Why::Shutdown);
         }
@@ -245,20 +263,58 @@ impl Assembly {
 
     /// The next trace to analyse. Until it is [`done`](Self::done), no other part of the same
     /// trace is given out, so that revisions come in order.
-    pub fn take(&mut self) -> Option<Sealed> {
-        let next = self
-            .ready
-            .iter()
-            .position(|sealed| !self.is_working(sealed.trace.id))?;
-        let sealed = self.ready.remove(next)?;
-        self.working.push((sealed.trace.id, sealed.log_from));
+    pub fn take(&mut self, now: Nanos) -> Option<Sealed> {
+        let sealed = if let Some(sealed) = self.later.take(now) {
+            sealed
+        } else {
+            let next = self
+                .ready
+                .iter()
+                .position(|sealed| !self.is_busy(sealed.trace.id))?;
+            self.ready.remove(next)?
+        };
+        self.working.insert(sealed.trace.id, sealed.log_from);
         Some(sealed)
+    }
+
+    /// The same for as many as one thread takes at once: there are others, and what is sealed waits.
+    pub fn take_some(&mut self, now: Nanos, most: usize, most_spans: usize) -> Vec<Sealed> {
+        let mut taken: Vec<Sealed> = Vec::new();
+        let mut spans = 0;
+        while taken.len() < most && spans < most_spans {
+            let Some(sealed) = self.take(now) else {
+                break;
+            };
+            spans += sealed.trace.spans.len();
+            taken.push(sealed);
+        }
+        taken
     }
 
     /// The analysis of a taken trace has ended; `load` is [`Sealed::load`].
     pub fn done(&mut self, id: TraceId, load: Load) {
-        self.working.retain(|(working, _)| *working != id);
+        self.working.remove(&id);
         self.sealed_load.subtract(load);
+    }
+
+    /// A taken trace waits until `at`, because what is known of it cannot be read; if too much
+    /// waits already, or it did once more than it may, not any more.
+    pub fn put_off(&mut self, mut sealed: Sealed, at: Nanos) {
+        self.working.remove(&sealed.trace.id);
+        sealed.tries += 1;
+        let mut waiting = self.later.load;
+        waiting.add(sealed.load);
+        let most = &self.config;
+        sealed.last_try |= waiting.spans + waiting.logs > most.max_spans / WAITING
+            || waiting.bytes > most.max_bytes / WAITING
+            || waiting.traces > most.max_traces / WAITING;
+        let at = if sealed.last_try { Nanos(i64::MIN) } else { at };
+        self.later.put(sealed, at);
+    }
+
+    /// How many sealed traces wait until what is known of them can be read.
+    pub fn put_off_count(&self) -> usize {
+        self.later.load.traces
     }
 
     /// Tells a trace that opened again during its analysis what has become known of it: it may be
@@ -281,16 +337,19 @@ impl Assembly {
             || self
                 .ready
                 .iter()
-                .any(|sealed| !self.is_working(sealed.trace.id))
+                .any(|sealed| !self.is_busy(sealed.trace.id))
     }
 
-    fn is_working(&self, id: TraceId) -> bool {
-        self.working.iter().any(|(working, _)| *working == id)
+    fn is_busy(&self, id: TraceId) -> bool {
+        self.working.contains_key(&id) || self.later.has(id)
     }
 
     /// Nothing is open, ready or being analysed.
     pub fn is_idle(&self) -> bool {
-        self.open.is_empty() && self.ready.is_empty() && self.working.is_empty()
+        self.open.is_empty()
+            && self.ready.is_empty()
+            && self.working.is_empty()
+            && self.later.load.traces == 0
     }
 
     /// Drops what is ready; returns how many spans that was.
@@ -303,9 +362,10 @@ impl Assembly {
         lost
     }
 
-    /// When [`seal_due`](Self::seal_due) has something to look at.
+    /// When there is something to look at for [`seal_due`](Self::seal_due), or to take again.
     pub fn next_due(&self) -> Option<Nanos> {
-        self.schedule.peek().map(|Reverse((at, _))| *at)
+        let due = self.schedule.peek().map(|Reverse((at, _))| *at);
+        due.into_iter().chain(self.later.next_due()).min()
     }
 
     /// What is being assembled.
@@ -386,6 +446,8 @@ impl Assembly {
             dropped: open.dropped,
             log_from: open.log_from,
             why,
+            tries: 0,
+            last_try: false,
             load,
         });
     }

@@ -180,6 +180,7 @@ fn taken(filter: &Filter, requests: &[Request]) -> Vec<bool> {
         let analysis = Analysis {
             trace_id: request.trace_id,
             requests: vec![request.clone()],
+            failed: false,
         };
         builder.add(&Trace::default(), &analysis);
     }

@@ -16,6 +16,7 @@ pub(super) fn put_request(store: &Store, request: Request) {
         analysis: Arc::new(Analysis {
             trace_id: request.trace_id,
             requests: vec![request],
+            failed: false,
         }),
         sample: false,
         log_from: u64::MAX,

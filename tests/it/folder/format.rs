@@ -47,6 +47,7 @@ fn ingest(dir: &Path, config: Config) -> Ingest {
         store: Arc::new(open(dir)),
         telemetry: Arc::new(Telemetry::new()),
         clock: || Nanos(clock::monotonic_nanos()),
+        analyse: dwindle::budget::analyse,
         threads: 1,
         log: Some(Durable {
             dir: dir.join("log"),

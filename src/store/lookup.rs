@@ -1,0 +1,242 @@
+//! A trace as it is known, put together from memory and parts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::durable::State;
+use super::error::StoreError;
+use super::find::{Piece, in_order};
+use super::memory::{Gone, Stored};
+use super::parts::{Part, Reach};
+use crate::budget::{Policy, Typical, analyse, contained};
+use crate::model::{Analysis, Note, Trace, TraceId};
+
+/// What is asked for.
+#[derive(Debug)]
+pub(super) struct Asked {
+    id: TraceId,
+    /// Its state in memory.
+    fresh: Option<Stored>,
+    /// Where to look in parts; everywhere without it.
+    around: Option<Reach>,
+}
+
+impl Asked {
+    /// All of a trace.
+    pub(super) fn for_all(id: TraceId, fresh: Option<Stored>) -> Self {
+        Self {
+            id,
+            fresh,
+            around: None,
+        }
+    }
+
+    /// What a trace is of which spans in this reach came; no sample.
+    pub(super) fn around(id: TraceId, fresh: Option<Stored>, around: Reach) -> Self {
+        Self {
+            id,
+            fresh: fresh.filter(|fresh| !fresh.sample),
+            around: Some(around),
+        }
+    }
+
+    /// Where it is superseded already by what is in memory.
+    fn over(&self) -> Option<Reach> {
+        let fresh = self.fresh.as_ref()?;
+        Some(Reach::of(&fresh.trace))
+    }
+
+    /// The parts that may have more of it.
+    fn parts<'a>(&self, state: &'a State, reach: Option<Reach>) -> Vec<&'a Arc<Part>> {
+        // What the fresh state supersedes is in it.
+        let over = self.over();
+        let known = |part: &&Arc<Part>| over.is_some_and(|over| part.reaches(over));
+        let parts = state.candidates(self.id, reach);
+        parts.filter(|part| !known(part)).collect()
+    }
+}
+
+/// What is known of a trace.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) stored: Option<Stored>,
+    /// What of it lies in parts that its state in memory does not supersede.
+    pub(super) in_parts: Option<Gone>,
+}
+
+/// What is known of a trace of which more came.
+#[derive(Debug, Default)]
+pub struct Former {
+    /// All that is known; with an error only what is in memory.
+    pub stored: Option<Stored>,
+    /// Why its parts cannot be read.
+    pub error: Option<StoreError>,
+    /// What of it lies in the parts of that state; `None` if only the parts themselves can tell.
+    pub(super) in_parts: Option<(Arc<State>, Option<Gone>)>,
+}
+
+impl Former {
+    /// `fresh` is its state in memory.
+    pub(super) fn new(
+        found: Result<Found, StoreError>,
+        fresh: Option<Stored>,
+        state: &Arc<State>,
+    ) -> Self {
+        let fresh = fresh.filter(|fresh| !fresh.sample);
+        match found {
+            Ok(found) => Self {
+                stored: found.stored,
+                error: None,
+                // A fresh state supersedes parts besides.
+                in_parts: fresh.is_none().then(|| (Arc::clone(state), found.in_parts)),
+            },
+            Err(error) => Self {
+                stored: fresh,
+                error: Some(error),
+                in_parts: None,
+            },
+        }
+    }
+}
+
+/// What parts were asked for together.
+type Read = BTreeMap<String, BTreeMap<TraceId, Piece>>;
+
+/// Looks one trace up.
+pub(super) fn lookup(state: &State, asked: Asked, policy: &Policy) -> Result<Found, StoreError> {
+    find(state, asked, &mut Read::new(), policy)
+}
+
+/// Looks many traces up: of each part that may have some of them these are read at once.
+pub(super) fn lookups(
+    state: &State,
+    asked: Vec<Asked>,
+    policy: &Policy,
+) -> Vec<Result<Found, StoreError>> {
+    let mut wanted: BTreeMap<&str, (&Arc<Part>, Vec<TraceId>)> = BTreeMap::new();
+    for asked in &asked {
+        for part in asked.parts(state, asked.around) {
+            let entry = wanted.entry(part.meta.id.as_str());
+            entry.or_insert((part, Vec::new())).1.push(asked.id);
+        }
+    }
+    let mut read = Read::new();
+    for (name, (part, ids)) in wanted {
+        // One alone is read when it is needed; so is what failed, and says why.
+        if ids.len() > 1
+            && let Ok(pieces) = part.pieces(&in_order(ids.iter().copied()))
+        {
+            let mut of: BTreeMap<TraceId, Piece> = pieces;
+            for id in ids {
+                of.entry(id).or_default();
+            }
+            read.insert(name.to_owned(), of);
+        }
+    }
+    let asked = asked.into_iter();
+    asked
+        .map(|asked| find(state, asked, &mut read, policy))
+        .collect()
+}
+
+fn find(
+    state: &State,
+    asked: Asked,
+    read: &mut Read,
+    policy: &Policy,
+) -> Result<Found, StoreError> {
+    let id = asked.id;
+    let mut whole = Trace {
+        id,
+        ..Trace::default()
+    };
+    let (mut revision, mut truncated) = (0, 0);
+    let mut in_parts: Option<Gone> = None;
+    let mut reach = asked.around;
+    let mut seen = BTreeSet::new();
+    loop {
+        let mut more = false;
+        for part in asked.parts(state, reach) {
+            let name = part.meta.id.as_str();
+            if !seen.insert(name) {
+                continue;
+            }
+            let known = read.get_mut(name).and_then(|known| known.remove(&id));
+            let piece = match known {
+                Some(piece) => Some(piece).filter(Piece::is_there),
+                None => part.pieces(&[id])?.remove(&id),
+            };
+            if let Some(piece) = piece {
+                more = true;
+                whole.spans.extend(piece.spans);
+                whole.logs.extend(piece.logs);
+                revision = revision.max(piece.revision);
+                truncated = truncated.max(piece.truncated);
+                let all = in_parts.get_or_insert_default();
+                for (hour, outcomes) in piece.requests {
+                    all.entry(hour).or_default().merge(&outcomes);
+                }
+            }
+        }
+        if !more || reach.is_none() {
+            break;
+        }
+        // With what was found it may reach further, to parts that have the rest of it.
+        let with = |reach: Reach| reach.with(Reach::of(&whole));
+        reach = reach.map(|reach| {
+            asked
+                .over()
+                .map_or(with(reach), |over| with(reach).with(over))
+        });
+    }
+    let Asked { fresh, around, .. } = asked;
+    if in_parts.is_none() {
+        if fresh.is_none() && around.is_none() {
+            state.readable()?;
+        }
+        return Ok(Found {
+            stored: fresh,
+            in_parts,
+        });
+    }
+    let mut log_from = u64::MAX;
+    if let Some(fresh) = fresh {
+        whole.spans.extend(fresh.trace.spans.iter().cloned());
+        whole.logs.extend(fresh.trace.logs.iter().cloned());
+        let requests = fresh.analysis.requests.iter();
+        revision = revision.max(requests.map(|request| request.revision).max().unwrap_or(0));
+        log_from = fresh.log_from;
+    }
+    let analysis = restored(&whole, revision, truncated, policy);
+    Ok(Found {
+        stored: Some(Stored {
+            trace: Arc::new(whole),
+            analysis: Arc::new(analysis),
+            sample: false,
+            log_from,
+        }),
+        in_parts,
+    })
+}
+
+/// The analysis of a trace that was read back, with what its requests' rows said that its spans
+/// cannot: the revision, and how many spans were dropped.
+pub(super) fn restored(
+    trace: &Trace,
+    revision: u32,
+    truncated: usize,
+    policy: &Policy,
+) -> Analysis {
+    let mut analysis = contained(trace, || analyse(trace, policy, &Typical::default()));
+    for request in &mut analysis.requests {
+        request.revision = revision.max(1);
+        if truncated > 0 {
+            request
+                .notes
+                .retain(|note| !matches!(note, Note::Truncated(_)));
+            request.notes.push(Note::Truncated(truncated));
+            request.notes.sort_unstable();
+        }
+    }
+    analysis
+}
