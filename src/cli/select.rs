@@ -113,18 +113,21 @@ impl Selection {
         data: &Data,
         id: Option<&str>,
     ) -> anyhow::Result<scan::Selection> {
-        let mut filters = self.filters.clone();
+        let mut all = self.over_store();
         if let Some(prefix) = id {
             let trace = data.pick(prefix)?;
-            filters.push(Filter::parse(&format!("trace_id={trace}"))?);
+            let of_trace = Filter::parse(&format!("trace_id={trace}"))?;
+            all.filter = Filter::all(all.filter.into_iter().chain([of_trace]).collect());
         }
-        Ok(scan::Selection {
-            filter: Filter::all(filters),
-            window: Window {
-                since: self.since,
-                until: self.until,
-            },
-        })
+        Ok(all)
+    }
+
+    /// The same over a store.
+    pub(super) fn over_store(&self) -> scan::Selection {
+        scan::Selection {
+            filter: Filter::all(self.filters.clone()),
+            window: self.window(),
+        }
     }
 
     /// The stretch of time in which they begin.

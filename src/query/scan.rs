@@ -1,21 +1,21 @@
 //! Running plans over the store's tables, piece by piece.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polars::prelude::{
     DataFrame, DataType, Engine, Expr as Plan, JoinArgs, JoinType, LazyFrame, MaintainOrderJoin,
-    NamedFrom as _, PlanCallback, PolarsResult, Series, TimeUnit, col, lit,
+    NamedFrom as _, PlanCallback, PolarsResult, Series, TimeUnit, UniqueKeepStrategy, col, lit,
 };
 
 use super::error::{QueryError, panic_words};
 use super::filter::Filter;
 use super::requests::Counts;
-use super::rows::IDENTITY;
-use crate::model::UnixNanos;
+use super::rows::{Cells, IDENTITY};
+use crate::model::{TraceId, UnixNanos};
 use crate::store::tables::Table;
-use crate::store::{Snapshot, StoreError, Window};
+use crate::store::{Piece, Snapshot, StoreError, Window};
 
 /// Nanoseconds of an hour, the stretch by which the store keeps requests apart.
 pub(super) const HOUR: u64 = 3_600_000_000_000;
@@ -69,6 +69,28 @@ impl Selection {
             ..JoinArgs::new(JoinType::Semi)
         };
         Ok(rows.join(ids.select(on.clone()), on.clone(), on, args))
+    }
+
+    /// The traces of a piece that have one of them.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn traces(&self, piece: &Piece<'_>) -> Result<HashSet<TraceId>, QueryError> {
+        let rows = self.in_piece(piece)?.select([col("trace_id")]);
+        let rows = collect(rows.unique(None, UniqueKeepStrategy::Any))?;
+        let ids = Cells(&rows).texts("trace_id")?.iter().flatten();
+        Ok(ids.filter_map(|id| id.parse().ok()).collect())
+    }
+
+    /// Those of their rows in `requests` that are in a piece.
+    pub(super) fn in_piece(&self, piece: &Piece<'_>) -> Result<LazyFrame, StoreError> {
+        let window = self.stretch();
+        let scan = |table| piece.scan(table, &window);
+        let rows = scan(Table::Requests)?;
+        match &self.filter {
+            None => Ok(rows),
+            Some(filter) => filter.tabled().rows(rows, scan),
+        }
     }
 
     /// Those of their rows in `requests` that lie within.

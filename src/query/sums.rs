@@ -75,12 +75,7 @@ type Taken = HashSet<(TraceId, SpanId), Xxh3DefaultBuilder>;
 impl Portion<'_> {
     /// Its rows in `requests`.
     pub(super) fn requests(&self) -> Result<LazyFrame, StoreError> {
-        let scan = |table| self.piece.scan(table, &self.window);
-        let rows = scan(Table::Requests)?;
-        match &self.selection.filter {
-            None => Ok(rows),
-            Some(filter) => filter.tabled().rows(rows, scan),
-        }
+        self.selection.in_piece(self.piece)
     }
 
     /// Its rows in another table, some at a time: those of a request together, in their order.

@@ -115,6 +115,15 @@ impl Durable {
         }
     }
 
+    /// Tells others where this process shows its pages.
+    pub(super) fn announce(&self, pages: &str) -> Result<(), StoreError> {
+        let failed = StoreError::io(self.folder.root());
+        match &self.lock {
+            Some(lock) => lock.announce(pages).map_err(failed),
+            None => Ok(()),
+        }
+    }
+
     /// Reads the manifest again, if it was opened to read. True if there was a newer one.
     pub(super) fn refresh(&self) -> Result<bool, OpenError> {
         if self.lock.is_some() {
@@ -128,6 +137,15 @@ impl Durable {
         *manifest = newer;
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
         Ok(true)
+    }
+
+    /// Whether the newest manifest has a part as it is here. What cannot be read says nothing.
+    pub(super) fn still_names(&self, part: &Part) -> bool {
+        if let Err(error) = self.refresh() {
+            tracing::debug!(%error, "the manifest cannot be read again");
+        }
+        let parts = &self.state().parts;
+        parts.iter().any(|known| known.meta == part.meta)
     }
 
     pub(super) fn is_read_only(&self) -> bool {

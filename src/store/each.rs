@@ -15,6 +15,7 @@ use super::error::StoreError;
 use super::lookup::{Asked, lookup, restored};
 use super::parquet::{self, FileError, Source};
 use super::parts::{Part, Reach, collect, truncated};
+use super::pieces::Piece;
 use super::snapshot::Window;
 use super::tables::Table;
 use super::{Store, Stored};
@@ -26,7 +27,10 @@ const TRIES: u32 = 5;
 
 /// A trace of the store.
 #[derive(Debug, Clone)]
-pub struct Kept(What);
+pub struct Kept {
+    what: What,
+    is_known: bool,
+}
 
 #[derive(Debug, Clone)]
 enum What {
@@ -39,6 +43,9 @@ enum What {
     /// It was put together from several.
     Found(Stored),
 }
+
+/// Says which traces of a piece are wanted.
+pub type Wanted<'a> = dyn Fn(&Piece<'_>) -> Result<HashSet<TraceId>, StoreError> + 'a;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Marks {
@@ -56,9 +63,15 @@ pub struct Passed {
 }
 
 impl Kept {
+    /// Whether it is known to be one of those that are wanted. It is not where the tables that tell
+    /// could not be read: then every trace comes, and whoever takes it has to look.
+    pub fn is_known(&self) -> bool {
+        self.is_known
+    }
+
     /// Its spans and log records.
     pub fn into_trace(self) -> Trace {
-        match self.0 {
+        match self.what {
             What::Read { trace, .. } => trace,
             What::Found(stored) => Arc::unwrap_or_clone(stored.trace),
         }
@@ -66,7 +79,7 @@ impl Kept {
 
     /// Itself with its analysis, as [`Store::get`] gives it.
     pub fn analysed(self, policy: &Policy) -> Stored {
-        match self.0 {
+        match self.what {
             What::Read { trace, marks } => {
                 let analysis = restored(&trace, marks.revision, marks.truncated, policy);
                 Stored {
@@ -83,8 +96,9 @@ impl Kept {
 
 impl Store {
     /// Hands over the newest state of every trace that has a request in one of the window's hours,
-    /// hour by hour, piece by piece, until `take` is false. What is in memory alone is not among
-    /// them. A trace that another process supersedes meanwhile may come in both states.
+    /// and with `wanted` of those that it names, hour by hour, piece by piece, until `take` is
+    /// false. What is in memory alone is not among them. A trace that another process supersedes
+    /// meanwhile may come in both states.
     ///
     /// Returns what is damaged or missing, file by file: that is left out.
     ///
@@ -93,6 +107,7 @@ impl Store {
     pub fn each(
         &self,
         window: &Window,
+        wanted: Option<&Wanted<'_>>,
         take: &mut dyn FnMut(Vec<Kept>, Passed) -> bool,
     ) -> Result<Vec<String>, StoreError> {
         let Some(durable) = &self.durable else {
@@ -103,6 +118,7 @@ impl Store {
             split: HashSet::new(),
             passed: Passed::default(),
             faults: Vec::new(),
+            wanted,
             take,
         };
         let mut hours: BTreeMap<u64, u64> = BTreeMap::new();
@@ -168,24 +184,38 @@ struct Walk<'a> {
     split: HashSet<TraceId>,
     passed: Passed,
     faults: Vec<String>,
+    wanted: Option<&'a Wanted<'a>>,
     take: &'a mut dyn FnMut(Vec<Kept>, Passed) -> bool,
 }
 
 impl Walk<'_> {
     /// Hands over what begins in a part; false if nothing more is wanted.
     fn part(&mut self, state: &State, part: &Part, source: Source) -> Result<bool, StoreError> {
+        let passed = self.passed.traces + part.meta.traces;
+        let wanted = self.wanted_of(part)?;
+        let is_wanted = |id: &str| {
+            let id = id.parse::<TraceId>().ok();
+            let wanted = wanted.as_ref();
+            wanted.is_none_or(|wanted| id.is_none_or(|id| wanted.contains(&id)))
+        };
+        let which = wanted.as_ref().map(|_| &is_wanted as &dyn Fn(&str) -> bool);
+        let is_known = self.wanted.is_none() || wanted.is_some();
         let mut last: Option<Trace> = None;
         let mut result = Ok(true);
-        let read = parquet::read_spans(source, &mut |spans, logs| {
+        let read = parquet::read_spans_of(source, which, &mut |spans, logs| {
             let traces = whole(&mut last, spans, logs);
-            result = self.give(state, part, traces);
+            result = self.give(state, part, traces, is_known);
             matches!(result, Ok(true))
         });
         if !matches!(result, Ok(true)) {
             return result;
         }
         match read {
-            Ok(()) => self.give(state, part, last.into_iter().collect()),
+            Ok(()) => {
+                let last: Vec<Trace> = last.into_iter().collect();
+                self.passed.traces = passed.saturating_sub(last.len() as u64);
+                self.give(state, part, last, is_known)
+            }
             Err(FileError::Io(error)) => Err(StoreError::io(path(part))(error)),
             Err(error) => {
                 self.faults
@@ -195,7 +225,28 @@ impl Walk<'_> {
         }
     }
 
-    fn give(&mut self, state: &State, part: &Part, traces: Vec<Trace>) -> Result<bool, StoreError> {
+    /// Which traces of a part are wanted, as its tables say; `None` for all.
+    fn wanted_of(&self, part: &Part) -> Result<Option<HashSet<TraceId>>, StoreError> {
+        let Some(wanted) = self.wanted else {
+            return Ok(None);
+        };
+        match wanted(&Piece::of(part)) {
+            // Its tables tell too little if one of them is damaged.
+            Ok(_) if part.is_faulty() => Ok(None),
+            Ok(wanted) => Ok(Some(wanted)),
+            // Another process took the tables away; the spans are held open.
+            Err(_) if part.files.have_left() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn give(
+        &mut self,
+        state: &State,
+        part: &Part,
+        traces: Vec<Trace>,
+        is_known: bool,
+    ) -> Result<bool, StoreError> {
         let (Some(first), Some(last)) = (traces.first(), traces.last()) else {
             return Ok(true);
         };
@@ -206,20 +257,18 @@ impl Walk<'_> {
             if part.dead.has(trace.id) {
                 continue;
             }
-            let reach = Reach::of(&trace);
-            let elsewhere = state
-                .candidates(trace.id, Some(reach))
-                .any(|other| other.meta.id != part.meta.id);
-            if elsewhere {
+            let filter = part.filter();
+            if filter.is_none_or(|filter| filter.is_split(trace.id)) {
                 if self.split.contains(&trace.id) {
                     continue;
                 }
-                // A filter may be wrong; what is found tells.
-                let asked = Asked::around(trace.id, None, reach);
+                // A filter that was made again knows less; what is found tells.
+                let asked = Asked::around(trace.id, None, Reach::of(&trace));
                 match lookup(state, asked, self.policy).map(|found| found.stored) {
                     Ok(Some(found)) if found.trace.spans.len() > trace.spans.len() => {
                         self.split.insert(trace.id);
-                        kept.push(Kept(What::Found(found)));
+                        let what = What::Found(found);
+                        kept.push(Kept { what, is_known });
                         continue;
                     }
                     // Another process took the other part away: what is here is handed over.
@@ -228,7 +277,8 @@ impl Walk<'_> {
                 }
             }
             let marks = marks.get(&trace.id).copied().unwrap_or_default();
-            kept.push(Kept(What::Read { trace, marks }));
+            let what = What::Read { trace, marks };
+            kept.push(Kept { what, is_known });
         }
         Ok((self.take)(kept, self.passed))
     }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use polars::prelude::PolarsError;
 
+use super::folder::Holder;
+
 /// Why the store cannot do what was asked. Nothing is lost by it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -43,13 +45,13 @@ pub enum OpenError {
     /// Another process writes there.
     #[error(
         "`{}` is in use by another Dwindle{}: stop that one, ask it instead, or give another \
-         folder with --data", .folder.display(), process(.holder)
+         folder with --data", .folder.display(), .holder
     )]
     Locked {
         /// The folder.
         folder: PathBuf,
-        /// The number of the process that has it, as far as it is known.
-        holder: String,
+        /// Who has it.
+        holder: Holder,
     },
     /// There is no store.
     #[error(
@@ -94,13 +96,6 @@ pub enum OpenError {
         /// What it said.
         error: io::Error,
     },
-}
-
-fn process(holder: &str) -> String {
-    match holder {
-        "" => String::new(),
-        number => format!(" (process {number})"),
-    }
 }
 
 impl StoreError {

@@ -183,7 +183,37 @@ pub(super) fn partition(hour: u64) -> String {
 /// That no other process writes; ends when dropped.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
+}
+
+/// Who holds a lock, as far as it says so.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Holder {
+    /// The number of its process.
+    pub process: String,
+    /// Where its pages are.
+    pub pages: Option<String>,
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.process.as_str(), &self.pages) {
+            ("", _) => Ok(()),
+            (number, None) => write!(f, " (process {number})"),
+            (number, Some(pages)) => write!(f, " (process {number}, its pages are at {pages})"),
+        }
+    }
+}
+
+impl Holder {
+    /// A line for the process, and one for its pages once they are there.
+    fn read(text: &str) -> Self {
+        let mut lines = text.lines().map(|line| line.trim().to_owned());
+        Self {
+            process: lines.next().unwrap_or_default(),
+            pages: lines.next().filter(|pages| !pages.is_empty()),
+        }
+    }
 }
 
 impl Lock {
@@ -196,7 +226,7 @@ impl Lock {
         };
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&path).map_err(failed)?;
+        let file = options.open(&path).map_err(failed)?;
         let mut locked = file.try_lock();
         for _ in 1..TRIES {
             // A process that is just ending, or a child between its fork and its own program.
@@ -211,16 +241,38 @@ impl Lock {
                 let holder = fs::read_to_string(&path).map_err(failed)?;
                 return Err(OpenError::Locked {
                     folder: root.to_owned(),
-                    holder: holder.trim().to_owned(),
+                    holder: Holder::read(&holder),
                 });
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        file.set_len(0).map_err(failed)?;
-        file.rewind().map_err(failed)?;
-        writeln!(file, "{}", std::process::id()).map_err(failed)?;
-        Ok(Self { _file: file })
+        let lock = Self { file };
+        match lock.write(&format!("{}\n", std::process::id())) {
+            // The lock is held all the same; only others are not told by whom.
+            Err(error) if is_full(&error) => {}
+            written => written.map_err(failed)?,
+        }
+        Ok(lock)
     }
+
+    /// Tells others where this process shows its pages.
+    pub(super) fn announce(&self, pages: &str) -> io::Result<()> {
+        self.write(&format!("{}\n{pages}\n", std::process::id()))
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        let mut file = &self.file;
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(text.as_bytes())
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 #[cfg(test)]
@@ -247,5 +299,27 @@ mod tests {
         assert!(ours("x/000000000012.parquet") && ours("000000000012-7.dead"));
         assert!(ours(".dwindle-abc.part") && ours("3.ids"));
         assert!(!ours("notes.parquet") && !ours("12.txt") && !ours("a-1.dead") && !ours("12"));
+    }
+
+    #[test]
+    fn a_lock_says_who_holds_it_and_where_its_pages_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = Lock::take(folder.path()).unwrap();
+        let told = || Lock::take(folder.path()).unwrap_err().to_string();
+        let process = format!("(process {})", std::process::id());
+        assert!(told().contains(&process), "{}", told());
+        lock.announce("http://127.0.0.1:4321/").unwrap();
+        let pages = ", its pages are at http://127.0.0.1:4321/)";
+        assert!(told().contains(pages), "{}", told());
+        drop(lock);
+        // What the one before said does not stay.
+        let lock = Lock::take(folder.path()).unwrap();
+        assert!(told().contains(&process), "{}", told());
+        drop(lock);
+        let none = Holder::default().to_string();
+        assert_eq!(
+            (Holder::read("").to_string(), none.as_str()),
+            (none.clone(), "")
+        );
     }
 }

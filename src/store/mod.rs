@@ -44,7 +44,6 @@ mod count;
 mod durable;
 mod each;
 mod error;
-mod export;
 mod find;
 mod flush;
 mod folder;
@@ -72,10 +71,10 @@ use std::sync::Arc;
 
 pub use compact::Compacted;
 pub use count::{Counts, Load, Outcomes};
-pub use each::{Kept, Passed};
+pub use each::{Kept, Passed, Wanted};
 pub use error::{OpenError, StoreError};
-pub use export::Export;
 pub use flush::Flushed;
+pub use folder::Holder;
 pub use lookup::Former;
 pub use memory::{Memory, Put, Stored};
 pub use options::{Compaction, Fate, Options, Probe, Retention, Step};
@@ -142,6 +141,16 @@ impl Store {
             durable: Some(durable),
             policy,
         }
+    }
+
+    /// Tells whoever finds the folder locked where this process shows its pages.
+    ///
+    /// # Errors
+    /// The file system's word; the lock is held all the same.
+    pub fn announce(&self, pages: &str) -> Result<(), StoreError> {
+        self.durable
+            .as_ref()
+            .map_or(Ok(()), |durable| durable.announce(pages))
     }
 
     /// Looks for newer parts, if it was opened to read; true if there are.

@@ -138,7 +138,7 @@ impl Files {
     }
 
     /// Whether another process has merged or removed the part since the manifest was read.
-    fn have_left(&self) -> bool {
+    pub(super) fn have_left(&self) -> bool {
         // What cannot be read says nothing.
         let manifest = || Manifest::load(&self.folder).ok().flatten();
         let names = |manifest: Manifest| manifest.parts.iter().any(|part| part.id == self.id);

@@ -44,7 +44,13 @@ impl Snapshot {
     }
 }
 
-impl Piece<'_> {
+impl<'a> Piece<'a> {
+    /// A part on its own, whatever is in memory.
+    pub(super) fn of(part: &'a Part) -> Self {
+        let gone = part.dead.ids().to_vec();
+        Self(Of::Part { part, gone })
+    }
+
     /// Its rows of a table, as [`Snapshot::scan`] has them: those of one request together, in
     /// their order.
     ///

@@ -202,11 +202,6 @@ impl Snapshot {
         Ok(found.into_iter().take(limit).collect())
     }
 
-    /// Whether several parts may have rows of a trace.
-    pub(super) fn has_in_several(&self, id: TraceId) -> bool {
-        self.state.candidates(id, None).nth(1).is_some()
-    }
-
     /// Its parts and what of them is superseded by what is fresh.
     pub(super) fn parts(&self) -> impl Iterator<Item = (&Arc<Part>, Vec<TraceId>)> {
         self.state.parts.iter().map(|part| {
@@ -218,21 +213,6 @@ impl Snapshot {
             gone.extend(part.dead.ids());
             (part, gone)
         })
-    }
-
-    /// The fresh traces; samples only while there is nothing else.
-    pub(super) fn fresh_traces(&self) -> impl Iterator<Item = Stored> {
-        let chunks = self.fresh_chunks();
-        chunks.flat_map(|chunk| chunk.each().cloned())
-    }
-
-    /// The fresh rows of `requests`; `None` if there are none.
-    pub(super) fn scan_fresh(&self) -> Result<Option<LazyFrame>, StoreError> {
-        let frames = self.fresh_frames(Table::Requests)?;
-        if frames.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(concat(frames, UnionArgs::default())?))
     }
 
     pub(super) fn fresh_chunks(&self) -> impl Iterator<Item = &Arc<Chunk>> {

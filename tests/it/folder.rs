@@ -13,9 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dwindle::budget::{Policy, Typical, analyse};
-use dwindle::model::{Kind, Note, Span, Trace, UnixNanos};
+use dwindle::model::{Kind, Note, Span, Trace, TraceId, UnixNanos};
 use dwindle::store::tables::Table;
-use dwindle::store::{OpenError, Options, Snapshot, Store, StoreError, Stored, Window};
+use dwindle::store::{
+    OpenError, Options, Passed, Snapshot, Store, StoreError, Stored, Wanted, Window,
+};
 
 use crate::spans::{START, log, span, trace_id};
 
@@ -104,6 +106,28 @@ pub(crate) fn expected<'a>(all: impl IntoIterator<Item = &'a Stored>) -> Rows {
 pub(crate) fn height(snapshot: &Snapshot, table: Table) -> usize {
     let rows = snapshot.scan(table, &Window::ALL).unwrap();
     rows.collect().unwrap().height()
+}
+
+/// Every trace that the store hands over, each once.
+pub(crate) fn each(
+    store: &Store,
+    window: Window,
+    wanted: Option<&Wanted<'_>>,
+) -> BTreeMap<TraceId, Trace> {
+    let mut found = BTreeMap::new();
+    let mut last = Passed::default();
+    let faults = store.each(&window, wanted, &mut |kept, passed| {
+        last = passed;
+        for kept in kept {
+            assert!(kept.is_known());
+            let trace = kept.into_trace();
+            assert!(found.insert(trace.id, trace).is_none());
+        }
+        true
+    });
+    assert_eq!(faults.unwrap(), Vec::<String>::new());
+    assert_eq!(last.traces, last.of);
+    found
 }
 
 /// Files below a folder with this extension.

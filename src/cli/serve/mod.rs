@@ -91,6 +91,9 @@ async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
 
     let mut signals = Signals::new()?;
     sockets.announce(printer);
+    if let Err(error) = kept.store.announce(&sockets.pages()) {
+        tracing::warn!(%error, "the lock does not say where the pages are");
+    }
     kept.announce(&ingest, printer);
     if samples > 0 {
         printer.say(&format!(
@@ -161,8 +164,12 @@ impl Sockets {
         })
     }
 
+    fn pages(&self) -> String {
+        format!("http://{}/", self.web_addr)
+    }
+
     fn announce(&self, printer: &Printer) {
-        printer.say(&format!("dashboard  http://{}/", self.web_addr));
+        printer.say(&format!("dashboard  {}", self.pages()));
         printer.say(&format!("OTLP/gRPC  http://{}", self.grpc_addr));
         printer.say(&format!("OTLP/HTTP  http://{}/v1/traces", self.http_addr));
     }

@@ -17,11 +17,12 @@ use crate::cli::{Exit, Printer};
 use crate::files;
 use crate::files::write::{Encoded, Format, Losses, Packed};
 use crate::model::Request;
+use crate::query::QueryError;
 use crate::settings::Settings;
 use crate::store::parquet::TablesWriter;
 use crate::store::tables::Table;
 use crate::store::whole::{Existing, Whole};
-use crate::store::{Kept, Store, StoreError, Stored};
+use crate::store::{Kept, Piece, Store, StoreError, Stored, Wanted};
 
 /// `dwindle store export`.
 #[derive(Debug, ClapArgs)]
@@ -83,7 +84,11 @@ pub(super) fn run(
     };
     let Export { selection, sum, .. } = export;
     if sum.traces == 0 {
-        printer.say(&selection.nothing());
+        printer.say(if selection.is_all() {
+            "no requests in what was read"
+        } else {
+            "none of the requests that are stored is one of those asked for"
+        });
     }
     let what = form.describe("Parquet, a file for each table");
     let counted = counted(sum.traces, sum.spans);
@@ -137,10 +142,9 @@ impl Export<'_> {
         let mut between = "";
         let (policy, selection) = (self.policy, &self.selection);
         let encode = |kept: Kept| -> Option<(usize, Encoded)> {
-            let trace = if selection.is_all() {
+            let trace = if kept.is_known() {
                 kept.into_trace()
             } else {
-                // An analysis is made only where it is asked for.
                 let stored = kept.analysed(policy);
                 let requests = &stored.analysis.requests;
                 // Each is asked for: what was not is counted.
@@ -221,7 +225,16 @@ fn read<T: Send>(
 ) -> io::Result<()> {
     let mut progress = Progress::new(watched);
     let mut written = Ok(());
-    let read = store.each(&selection.window(), &mut |kept, passed| {
+    let asked = selection.over_store();
+    // The tables tell which traces there are to read.
+    let wanted = |piece: &Piece<'_>| {
+        asked.traces(piece).map_err(|error| match error {
+            QueryError::Store(error) => error,
+            other => StoreError::Engine(other.to_string()),
+        })
+    };
+    let wanted = Some(&wanted as &Wanted<'_>).filter(|_| !selection.is_all());
+    let read = store.each(&selection.window(), wanted, &mut |kept, passed| {
         progress.traces(passed.traces, passed.of);
         let mut done = files::each(kept, &work).into_iter();
         written = done.try_for_each(|done| each(sum, done));

@@ -19,7 +19,7 @@ mod tables;
 mod write;
 
 pub use read::{FileError, Source, is_parquet, read_spans};
-pub(super) use read::{check, guarded};
+pub(super) use read::{check, guarded, read_spans_of};
 pub use tables::TablesWriter;
 pub(super) use write::{Groups, other};
 pub use write::{SpanWriter, write};

@@ -6,7 +6,10 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use polars::prelude::{DataFrame, ParallelStrategy, ParquetReader, PolarsError, SerReader};
+use polars::prelude::{
+    BooleanChunked, DataFrame, NewChunkedArray as _, ParallelStrategy, ParquetReader, PolarsError,
+    PolarsResult, SerReader,
+};
 
 use super::sum::{self, Checked};
 use super::{FORMAT, FORMAT_KEY, TABLE_KEY, VERSION_KEY};
@@ -105,11 +108,23 @@ pub fn read_spans(
     source: Source,
     take: &mut dyn FnMut(Vec<Span>, Vec<SpanLog>) -> bool,
 ) -> Result<(), FileError> {
+    read_spans_of(source, None, take)
+}
+
+/// Whether the spans of a trace are wanted; its id in hex.
+type Wanted<'a> = &'a dyn Fn(&str) -> bool;
+
+/// The same, of the traces that are wanted: of the others no more than the ids is read.
+pub(in crate::store) fn read_spans_of(
+    source: Source,
+    wanted: Option<Wanted<'_>>,
+    take: &mut dyn FnMut(Vec<Span>, Vec<SpanLog>) -> bool,
+) -> Result<(), FileError> {
     match source {
-        Source::File(file) => read(&file, || file.try_clone(), take),
+        Source::File(file) => read(&file, || file.try_clone(), wanted, take),
         Source::Bytes(bytes) => {
             let bytes = bytes.as_slice();
-            read(Cursor::new(bytes), || Ok(Cursor::new(bytes)), take)
+            read(Cursor::new(bytes), || Ok(Cursor::new(bytes)), wanted, take)
         }
     }
 }
@@ -118,6 +133,7 @@ pub fn read_spans(
 fn read<R: polars_reader::Mapped>(
     mut first: impl Read + Seek,
     open: impl Fn() -> io::Result<R>,
+    wanted: Option<Wanted<'_>>,
     take: &mut dyn FnMut(Vec<Span>, Vec<SpanLog>) -> bool,
 ) -> Result<(), FileError> {
     let (length, footer) = footer(&mut first)?;
@@ -162,19 +178,56 @@ fn read<R: polars_reader::Mapped>(
     }
     let mut rows = SpanRows::default();
     let mut row = 0;
-    for group in &metadata.row_groups {
-        let height = group.num_rows();
+    let slice = |from: usize, count: usize, columns: Option<Vec<String>>| {
         let reader = ParquetReader::new(open()?)
             .read_parallel(ParallelStrategy::Columns)
-            .with_slice(Some((row, height)));
-        let frame: DataFrame = guarded(|| reader.finish())?;
+            .with_columns(columns)
+            .with_slice(Some((from, count)));
+        guarded(|| reader.finish())
+    };
+    for group in &metadata.row_groups {
+        let (first, height) = (row, group.num_rows());
         row += height;
+        let frame = match wanted {
+            None => slice(first, height, None)?,
+            Some(wanted) => {
+                let ids = slice(first, height, Some(vec!["trace_id".to_owned()]))?;
+                let Some((from, mask)) = guarded(|| chosen(&ids, wanted))? else {
+                    continue;
+                };
+                let frame = slice(first + from, mask.len(), None)?;
+                guarded(|| frame.filter(&mask))?
+            }
+        };
         let (spans, logs) = rows.read(&frame)?;
         if !take(spans, logs) {
             break;
         }
     }
     Ok(())
+}
+
+/// The first row of a wanted trace, and from there to the last one whether each row is of one;
+/// `None` if there is none. The rows of a trace stand together.
+fn chosen(ids: &DataFrame, wanted: Wanted<'_>) -> PolarsResult<Option<(usize, BooleanChunked)>> {
+    let mut mask = Vec::with_capacity(ids.height());
+    let mut last: Option<(&str, bool)> = None;
+    for id in ids.column("trace_id")?.str()?.iter() {
+        let id = id.unwrap_or_default();
+        let is = match last {
+            Some((known, is)) if known == id => is,
+            _ => wanted(id),
+        };
+        last = Some((id, is));
+        mask.push(is);
+    }
+    let first = mask.iter().position(|is| *is);
+    let end = mask.iter().rposition(|is| *is).map_or(0, |last| last + 1);
+    let rows = first.and_then(|first| Some((first, mask.get(first..end)?)));
+    Ok(rows.map(|(first, mask)| {
+        let mask = BooleanChunked::from_slice("wanted".into(), mask);
+        (first, mask)
+    }))
 }
 
 /// Checks that a file is one of this table, of a known format, and as it was written, down to the

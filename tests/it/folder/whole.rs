@@ -6,11 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use dwindle::model::{TraceId, UnixNanos};
-use dwindle::store::{Retention, Store, StoreError, Stored, Window};
-use polars::prelude::{col, lit};
+use dwindle::query::filter::Filter;
+use dwindle::query::scan::Selection;
+use dwindle::store::{Piece, Retention, Store, StoreError, Stored, Window};
 use proptest::prelude::*;
 
-use super::{HOUR, chain, expected, files, open, options, requests, same, stored};
+use super::{HOUR, chain, each, expected, files, open, options, requests, same, stored};
 use crate::spans::{START, trace_id};
 
 /// Thirty traces in parts of three hours.
@@ -114,27 +115,20 @@ fn the_oldest_hours_go_whole_and_the_newest_stays() {
 }
 
 #[test]
-fn an_export_has_each_trace_once_as_it_came() {
+fn each_trace_is_handed_over_once_as_it_came() {
     let (folder, all) = three_hours();
     let store = open(folder.path());
-    let fresh = [stored(chain(5, 2, 4), 2), stored(chain(40, 0, 2), 1)];
-    for stored in &fresh {
+    let newer = [stored(chain(5, 2, 4), 2), stored(chain(40, 0, 2), 1)];
+    for stored in &newer {
         store.put(stored.clone());
     }
-    let export = |window, predicate| {
-        let traces = store.snapshot().export(window, predicate).unwrap();
-        let mut found = BTreeMap::new();
-        for trace in traces.map(Result::unwrap) {
-            assert!(found.insert(trace.id, trace).is_none());
-        }
-        found
-    };
-    let whole = export(Window::ALL, None);
+    store.flush().unwrap();
+    let whole = each(&store, Window::ALL, None);
     assert_eq!(whole.len(), 31);
     for put in all
         .iter()
         .filter(|put| put.trace.id != trace_id(5))
-        .chain(&fresh)
+        .chain(&newer)
     {
         assert_eq!(whole[&put.trace.id], *put.trace);
     }
@@ -142,9 +136,51 @@ fn an_export_has_each_trace_once_as_it_came() {
         since: Some(UnixNanos(START + HOUR / 2)),
         until: None,
     };
-    assert_eq!(export(window, None).len(), 20);
-    let large = export(Window::ALL, Some(col("spans").gt(lit(3))));
-    assert_eq!(large.into_keys().collect::<Vec<_>>(), [trace_id(5)]);
+    let of_hours: BTreeMap<_, _> = each(&store, window, None);
+    assert!(of_hours.len() < 31 && of_hours.iter().all(|(id, trace)| whole[id] == *trace));
+    for (text, ids) in [
+        ("spans > 3", vec![trace_id(5)]),
+        ("spans > 1000", vec![]),
+        (
+            "hop.id = 0 and spans > 3 or trace_id=abab",
+            whole.keys().copied().collect(),
+        ),
+    ] {
+        let asked = Selection {
+            filter: Some(Filter::parse(text).unwrap()),
+            window: Window::ALL,
+        };
+        let wanted = |piece: &Piece<'_>| Ok(asked.traces(piece).unwrap());
+        let found = each(&store, Window::ALL, Some(&wanted));
+        assert_eq!(found.keys().copied().collect::<Vec<_>>(), ids, "{text}");
+        assert!(found.iter().all(|(id, trace)| whole[id] == *trace));
+    }
+    let asked = Selection {
+        filter: None,
+        window,
+    };
+    let wanted = |piece: &Piece<'_>| Ok(asked.traces(piece).unwrap());
+    assert_eq!(each(&store, window, Some(&wanted)).len(), 20);
+}
+
+#[test]
+fn where_the_tables_cannot_tell_what_is_wanted_every_trace_comes() {
+    let (folder, _) = three_hours();
+    flip(&files(&folder.path().join("requests"), "parquet")[1]);
+    let store = open(folder.path());
+    let asked = Selection {
+        filter: Some(Filter::parse("spans > 1000").unwrap()),
+        window: Window::ALL,
+    };
+    let wanted = |piece: &Piece<'_>| Ok(asked.traces(piece).unwrap());
+    let mut found = Vec::new();
+    let faults = store.each(&Window::ALL, Some(&wanted), &mut |kept, _| {
+        found.extend(kept);
+        true
+    });
+    assert_eq!(faults.unwrap(), Vec::<String>::new());
+    assert_eq!(found.len(), 10);
+    assert!(found.iter().all(|kept| !kept.is_known()));
 }
 
 #[derive(Debug, Clone)]
