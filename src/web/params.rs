@@ -24,6 +24,16 @@ impl Params {
         Self(pairs)
     }
 
+    /// Pairs that were read before.
+    pub(super) fn of(pairs: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        let pairs = pairs.into_iter();
+        Self(
+            pairs
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        )
+    }
+
     /// The value of a parameter; an empty one counts as absent, of several the first counts.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0

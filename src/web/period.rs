@@ -154,11 +154,16 @@ pub(super) fn short(time: UnixNanos) -> String {
 }
 
 /// The whole minute that is not before.
-fn up(time: UnixNanos) -> UnixNanos {
+pub(super) fn up(time: UnixNanos) -> UnixNanos {
     UnixNanos(time.0.div_ceil(MINUTE).saturating_mul(MINUTE))
 }
 
-fn at(params: &Params, name: &str, now: UnixNanos) -> Result<Option<UnixNanos>, Problem> {
+/// The instant that a parameter names; a time ago counts back from `now`.
+pub(super) fn at(
+    params: &Params,
+    name: &str,
+    now: UnixNanos,
+) -> Result<Option<UnixNanos>, Problem> {
     let Some(text) = params.get(name) else {
         return Ok(None);
     };

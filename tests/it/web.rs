@@ -1,6 +1,7 @@
 //! The pages and the API, through the router and without sockets.
 
 mod filter;
+mod list;
 mod markup;
 
 use std::sync::Arc;

@@ -92,7 +92,7 @@ impl fmt::Display for UsedBars<'_> {
             let percent = bin * BIN as usize;
             write!(
                 f,
-                r#"<text class="{class}" x="{}" y="11" text-anchor="{anchor}">{percent}&#160;%{more}</text>"#,
+                r#"<text class="{class}" x="{}" y="11" text-anchor="{anchor}">{percent}\u{a0}%{more}</text>"#,
                 x(bin)
             )?;
         }

@@ -1,7 +1,7 @@
 //! What an address of the list asks for, and the addresses of lists like it.
 
 use crate::model::{Outcome, UnixNanos};
-use crate::query::filter::{Filter, FilterError, instant};
+use crate::query::filter::{Filter, FilterError};
 use crate::query::requests::{Query, Sort};
 use crate::query::scan::Selection;
 use crate::report::svg::display_name;
@@ -9,6 +9,7 @@ use crate::store::Window;
 use crate::telemetry::clock;
 use crate::web::error::Problem;
 use crate::web::params::{Link, Params, bad};
+use crate::web::period;
 use crate::web::trace::is_prefix;
 use crate::web::view::SHORT;
 
@@ -26,6 +27,8 @@ pub(in crate::web) struct Asked {
     pub(super) q: Option<String>,
     /// What the form says beside it.
     pub(super) form: Form,
+    /// The stretch of time as it was typed: `since`, `until`.
+    typed: (Option<String>, Option<String>),
 }
 
 /// Why an address makes no sense.
@@ -68,6 +71,10 @@ pub(in crate::web) fn read(params: &Params, rows: usize) -> Result<Asked, Refuse
         query,
         q: params.get("q").map(str::to_owned),
         form: Form::read(params).map_err(Refused::Problem)?,
+        typed: (
+            params.get("since").map(str::to_owned),
+            params.get("until").map(str::to_owned),
+        ),
     };
     let mut filters: Vec<Filter> = asked.form.filters();
     if let Some(text) = &asked.q {
@@ -127,12 +134,8 @@ fn sort(params: &Params) -> Result<Sort, Problem> {
 }
 
 fn instant_of(params: &Params, name: &str) -> Result<Option<UnixNanos>, Problem> {
-    let Some(text) = params.get(name) else {
-        return Ok(None);
-    };
-    let at = instant(text, Some(UnixNanos(clock::unix_nanos())));
-    let wanted = "an instant such as 2026-10-07T09:00:00Z, or a time ago such as -15m";
-    at.map(Some).map_err(|_| bad(name, text, wanted))
+    // Counted back from the end of the minute, as on the pages about many requests.
+    period::at(params, name, period::up(UnixNanos(clock::unix_nanos())))
 }
 
 /// What of an address is to be another.
@@ -177,20 +180,19 @@ impl Asked {
             Other::Filter(q) => (q, Form::default()),
             _ => (self.q.as_deref(), self.form.clone()),
         };
-        let mut window = query.selection.window;
-        if let Other::Since(since) = other {
-            window = Window {
-                since: Some(since),
-                until: None,
-            };
-        }
+        // "-1h" goes on to be an hour ago, but pages of one list are of one stretch.
+        let window = query.selection.window;
+        let (since, until) = match other {
+            Other::Since(since) => (Some(since.to_string()), None),
+            Other::Page(_) | Other::Format(_) => (
+                window.since.map(|at| at.to_string()),
+                window.until.map(|at| at.to_string()),
+            ),
+            _ => self.typed.clone(),
+        };
         // A page's own number of rows is what the API has to be told.
         let limit = (query.limit != ROWS || format.is_some()).then(|| query.limit.to_string());
         let order = (sort != Sort::Newest).then(|| sort.to_string());
-        let (since, until) = (
-            window.since.map(|at| at.to_string()),
-            window.until.map(|at| at.to_string()),
-        );
         let fields = form.pairs();
         let mut pairs = vec![("q", q), ("outcome", outcome.map(Outcome::as_str))];
         pairs.extend(
@@ -215,22 +217,34 @@ impl Asked {
 
     /// What another filter keeps: parameters as they are, for a form.
     pub(super) fn kept(&self) -> Vec<(&'static str, String)> {
+        let (since, until) = self.typed.clone();
+        let mut kept = self.order_and_length();
+        let window = [("since", since), ("until", until)].into_iter();
+        kept.extend(window.filter_map(|(name, value)| Some((name, value?))));
+        kept
+    }
+
+    /// What another stretch of time keeps.
+    pub(super) fn beside_time(&self) -> Vec<(&'static str, String)> {
+        let outcome = self.query.outcome.map(Outcome::as_str);
+        let own = [("q", self.q.as_deref()), ("outcome", outcome)].into_iter();
+        let own = own.filter_map(|(name, value)| Some((name, value?.to_owned())));
+        let mut kept: Vec<_> = own.chain(self.form.pairs()).collect();
+        kept.extend(self.order_and_length());
+        kept
+    }
+
+    fn order_and_length(&self) -> Vec<(&'static str, String)> {
         let query = &self.query;
-        let window = query.selection.window;
-        let kept = [
-            (
-                "sort",
-                (query.sort != Sort::Newest).then(|| query.sort.to_string()),
-            ),
-            (
-                "limit",
-                (query.limit != ROWS).then(|| query.limit.to_string()),
-            ),
-            ("since", window.since.map(|at| at.to_string())),
-            ("until", window.until.map(|at| at.to_string())),
-        ];
-        let kept = kept.into_iter();
-        kept.filter_map(|(name, value)| Some((name, value?)))
+        let order = (query.sort != Sort::Newest).then(|| query.sort.to_string());
+        let limit = (query.limit != ROWS).then(|| query.limit.to_string());
+        let both = [("sort", order), ("limit", limit)].into_iter();
+        both.filter_map(|(name, value)| Some((name, value?)))
             .collect()
+    }
+
+    /// Whether the address says since when.
+    pub(super) fn is_since(&self) -> bool {
+        self.typed.0.is_some()
     }
 }

@@ -15,6 +15,7 @@ use super::asking::Site;
 use super::assets;
 use super::error::{self, Problem};
 use super::params::Params;
+use super::period::Period;
 use super::view::{Chrome, LONG, ListedView, day};
 use crate::model::{Outcome, Rule};
 use crate::query::filter::FilterError;
@@ -214,7 +215,7 @@ fn frame(state: &super::State, asked: &Asked) -> RequestsPage {
         )
     });
     RequestsPage {
-        chrome: Chrome::new("requests"),
+        chrome: chrome(asked),
         script: assets::list_script(),
         filter: FilterBox {
             text: asked.q.clone().unwrap_or_default(),
@@ -244,6 +245,27 @@ fn frame(state: &super::State, asked: &Asked) -> RequestsPage {
         grpc_addr: state.grpc_addr.clone(),
         next_icon: Icon::Next.to_string(),
     }
+}
+
+/// The frame, with the control of the stretch of time. A list does not refresh itself: rows that
+/// move are hard to read.
+fn chrome(asked: &Asked) -> Chrome {
+    let Ok(period) = Period::read(&Params::of(asked.kept())) else {
+        return Chrome::new("requests");
+    };
+    let kept = asked.beside_time();
+    let kept: Vec<_> = kept
+        .iter()
+        .map(|(name, value)| (*name, Some(value.as_str())))
+        .collect();
+    let mut chrome = Chrome::over("requests", &period, "/requests", &kept);
+    if let Some(view) = &mut chrome.period {
+        view.live = None;
+        if !asked.is_since() {
+            view.everything();
+        }
+    }
+    chrome
 }
 
 fn form(asked: &Asked) -> FormView {

@@ -31,6 +31,17 @@ pub(in crate::web) struct PeriodChoice {
 }
 
 impl PeriodView {
+    /// For a page that is about no stretch until one is chosen.
+    pub(in crate::web) fn everything(&mut self) {
+        self.label = "all that is kept".to_owned();
+        self.custom = false;
+        self.since.clear();
+        self.until.clear();
+        for choice in &mut self.choices {
+            choice.current = false;
+        }
+    }
+
     #[allow(dead_code)] // until the pages about many requests are routed
     pub(super) fn new(period: &Period, path: &str, kept: &[(&str, Option<&str>)]) -> Self {
         let current = choice(period);
