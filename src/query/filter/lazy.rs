@@ -122,7 +122,7 @@ impl Tabled {
     }
 }
 
-fn is_of_requests(expr: &Expr) -> bool {
+pub(super) fn is_of_requests(expr: &Expr) -> bool {
     match expr {
         Expr::Or(members) | Expr::And(members) => members.iter().all(is_of_requests),
         Expr::Not(inner) => is_of_requests(inner),

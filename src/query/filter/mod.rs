@@ -115,6 +115,11 @@ impl Filter {
         members.pop().map(|root| Self { root })
     }
 
+    /// Whether a row of `requests` alone tells if a request is one of them.
+    pub fn is_of_requests(&self) -> bool {
+        lazy::is_of_requests(&self.root)
+    }
+
     /// Whether the request is one of those that the filter asks for.
     pub fn matches(&self, request: &Request) -> bool {
         eval::matches(&self.root, request)

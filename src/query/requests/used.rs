@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::Query;
 use crate::model::Outcome;
 use crate::query::error::QueryError;
+use crate::query::filter::Filter;
 use crate::query::rows::{Cells, millionths, there};
 use crate::query::scan::{Selection, Within, fold};
 use crate::store::Snapshot;
@@ -24,6 +25,9 @@ pub struct Used {
     pub bins: Vec<Bin>,
     /// Requests without such a share: no budget is known, or it was nothing.
     pub unknown: Tally,
+    /// False if what the filter takes was not counted: it asks for hops, calls or the like, and to
+    /// look at all of those would take too long for a page.
+    pub is_counted: bool,
 }
 
 /// Requests that took about the same share.
@@ -75,8 +79,12 @@ pub fn used(snapshot: &Snapshot, query: &Query) -> Result<Used, QueryError> {
     let both = selection.filter.is_none();
     let outcome = query.outcome.filter(|_| both);
     let all = counted(around.requests(snapshot, &Within::default())?, outcome)?;
+    let filter = selection.filter.as_ref();
+    let is_counted = filter.is_none_or(Filter::is_of_requests);
     let matching = if both {
         all.matching
+    } else if !is_counted {
+        [0; BINS + 1]
     } else {
         let rows = selection.requests(snapshot, &Within::default())?;
         counted(rows, query.outcome)?.matching
@@ -92,6 +100,7 @@ pub fn used(snapshot: &Snapshot, query: &Query) -> Result<Used, QueryError> {
     Ok(Used {
         bins: bins.collect(),
         unknown: tally(unknown),
+        is_counted,
     })
 }
 
@@ -180,6 +189,22 @@ mod tests {
         }
         assert_eq!(found.bins[0].tally.all, 2);
         assert_eq!(found.bins[BINS - 1].tally.all, 2);
+    }
+
+    #[test]
+    fn a_filter_on_hops_is_not_counted_and_says_so() {
+        let store = store(vec![chain(), chain()]);
+        let mut query = Query::default();
+        query.selection.filter = Some(Filter::parse("hop.service=pricing").unwrap());
+        let found = used(&store.snapshot(), &query).unwrap();
+        assert!(!found.is_counted);
+        assert_eq!(
+            found.total(),
+            Tally {
+                all: 2,
+                matching: 0
+            }
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::escape::Escaped;
 use super::scale::Percent;
-use crate::query::requests::{BIN, BINS, Used};
+use crate::query::requests::{BIN, BINS, Tally, Used};
 use crate::report::number;
 
 /// The budget's end, in bins.
@@ -89,10 +89,10 @@ impl fmt::Display for UsedBars<'_> {
                 _ if bin == BINS => ("end", r#"<tspan class="k k30"> and more</tspan>"#),
                 _ => ("middle", ""),
             };
-            let percent = bin * BIN as usize;
+            let (percent, nbsp) = (bin * BIN as usize, number::NBSP);
             write!(
                 f,
-                r#"<text class="{class}" x="{}" y="11" text-anchor="{anchor}">{percent}\u{a0}%{more}</text>"#,
+                r#"<text class="{class}" x="{}" y="11" text-anchor="{anchor}">{percent}{nbsp}%{more}</text>"#,
                 x(bin)
             )?;
         }
@@ -114,9 +114,16 @@ impl UsedBars<'_> {
 
 /// What the picture says, in words.
 pub fn used_words(used: &Used) -> String {
-    let late = used.bins.iter().skip(BUDGET).map(|bin| bin.tally.matching);
+    let of = |tally: Tally| {
+        if used.is_counted {
+            tally.matching
+        } else {
+            tally.all
+        }
+    };
+    let late = used.bins.iter().skip(BUDGET).map(|bin| of(bin.tally));
     let late = usize::try_from(late.sum::<u64>()).unwrap_or(usize::MAX);
-    let all = usize::try_from(used.total().matching).unwrap_or(usize::MAX);
+    let all = usize::try_from(of(used.total())).unwrap_or(usize::MAX);
     format!(
         "Elapsed against budget, logarithmic counts: of {}, {} took all of it or more.",
         number::counted(all, "request with a budget", "requests with a budget"),
@@ -184,7 +191,7 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::requests::{Bin, Tally};
+    use crate::query::requests::Bin;
 
     fn used(counts: &[(usize, u64, u64)]) -> Used {
         let tally = |number| {
@@ -203,6 +210,7 @@ mod tests {
                 })
                 .collect(),
             unknown: Tally::default(),
+            is_counted: true,
         }
     }
 

@@ -39,10 +39,16 @@ impl UsedView {
         let rows = rows.map(|(bin, href)| UsedRow {
             range: range(bin),
             href: href.clone(),
-            matching: count(bin.tally.matching),
+            matching: if used.is_counted {
+                count(bin.tally.matching)
+            } else {
+                number::UNKNOWN.to_owned()
+            },
             all: count(bin.tally.all),
         });
-        let framed = if total.matching < total.all {
+        let framed = if !used.is_counted {
+            "; all, for this filter asks for more than the request itself"
+        } else if total.matching < total.all {
             "; dashed box: the filter"
         } else {
             ""
