@@ -2,6 +2,7 @@
 //!
 //! Terminal, JSON and pages render these structs and compute nothing.
 
+pub mod advice;
 pub mod aggregate;
 pub mod calls;
 pub mod detail;

@@ -67,6 +67,16 @@ pub fn count(number: usize) -> String {
     decimal(i64::try_from(number).unwrap_or(i64::MAX), 1, 0)
 }
 
+/// The same of a count that was summed up: `18,402`.
+pub fn sum(number: u64) -> String {
+    count(usize::try_from(number).unwrap_or(usize::MAX))
+}
+
+/// Tenths with up to one decimal: `11.5`.
+pub fn tenths(tenths: i64) -> String {
+    decimal(tenths, 10, 1)
+}
+
 /// `one` or `many` after a count: `1 hop`, `1,204 hops`.
 pub fn counted(number: usize, one: &str, many: &str) -> String {
     let noun = if number == 1 { one } else { many };

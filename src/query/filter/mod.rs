@@ -41,6 +41,11 @@ pub const MAX_DEPTH: usize = 64;
 /// Patterns (`~`) in a filter.
 pub const MAX_PATTERNS: usize = 16;
 
+/// A comparison of a text field as it is typed: `culprit.to="postgresql stock"`.
+pub fn is(field: &str, text: &str) -> String {
+    format!("{field}={}", Literal::Text(text.to_owned()))
+}
+
 /// A condition on a request, ready to be tried on many. Prints as a text that parses to itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {

@@ -4,8 +4,11 @@
 //! **Invariant**: an answer is the same whichever way the requests lie in parts and memory. Counts
 //! and sums are exact; percentiles are within the stated error of the summaries' histograms.
 
+pub mod bands;
 pub mod coverage;
 pub mod findings;
+#[cfg(test)]
+pub(crate) mod fixtures;
 pub mod map;
 pub mod overview;
 pub mod services;

@@ -51,6 +51,39 @@ pub struct Row {
     pub(super) findings: Vec<Found>,
 }
 
+#[cfg(test)]
+impl From<&Request> for Row {
+    fn from(request: &Request) -> Self {
+        let largest = request.ledger.iter().max_by_key(|row| row.time);
+        Self {
+            trace_id: request.trace_id,
+            request: request.request,
+            revision: request.revision,
+            complete: request.complete,
+            notes: Vec::new(),
+            service: request.service.clone(),
+            operation: request.operation.clone(),
+            start: request.start,
+            spans: request.spans,
+            elapsed: request.elapsed,
+            budget: request.budget,
+            budget_source: request.budget_source.clone(),
+            outcome: request.outcome,
+            wasted: request.wasted,
+            surfaced: request.surfaced.clone(),
+            culprit: request.culprit.clone(),
+            largest: largest.map(|row| Largest {
+                service: row.service.clone(),
+                operation: row.operation.clone(),
+                part: row.part,
+                to: row.to.clone(),
+                time: row.time,
+            }),
+            findings: Vec::new(),
+        }
+    }
+}
+
 /// The largest part of a request's time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Largest {
