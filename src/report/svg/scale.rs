@@ -51,6 +51,22 @@ impl Percent {
         Self(share as i64)
     }
 
+    /// A part of a whole, kept within it; nothing of nothing.
+    pub fn of(part: u64, whole: u64) -> Self {
+        if whole == 0 {
+            return Self::ZERO;
+        }
+        let full = u128::from(Self::FULL.0.unsigned_abs());
+        let (part, whole) = (u128::from(part.min(whole)), u128::from(whole));
+        let rounded = (part * full * 2 + whole) / (whole * 2);
+        Self(i64::try_from(rounded).unwrap_or(Self::FULL.0))
+    }
+
+    /// In whole hundredths, rounded down.
+    pub(super) fn hundredth(self) -> i64 {
+        self.0 / 1000
+    }
+
     /// So many hundredths of the axis, for marks that are not times.
     pub const fn hundredths(hundredths: i64) -> Self {
         Self(hundredths * 1000)
@@ -144,6 +160,16 @@ mod tests {
         assert_eq!(Scale::new(Nanos(-5)).at(Nanos(i64::MIN)), Percent::ZERO);
         assert_eq!(Scale::new(Nanos::MAX).at(Nanos::MAX), Percent::FULL);
         assert_eq!(Percent::FULL.label_class(usize::MAX), None);
+    }
+
+    #[test]
+    fn parts_of_a_whole_stay_within_it() {
+        assert_eq!(Percent::of(1, 3).to_string(), "33.333%");
+        assert_eq!(Percent::of(2, 3).to_string(), "66.667%");
+        assert_eq!(Percent::of(9, 3), Percent::FULL);
+        assert_eq!(Percent::of(9, 0), Percent::ZERO);
+        assert_eq!(Percent::of(u64::MAX, u64::MAX), Percent::FULL);
+        assert_eq!(Percent::of(1, 2).scaled(8, 100).to_string(), "4%");
     }
 
     #[test]
