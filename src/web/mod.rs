@@ -11,7 +11,6 @@ mod guard;
 mod help;
 mod list;
 mod params;
-#[allow(dead_code)] // until the pages about many requests are routed
 mod period;
 mod request;
 mod trace;

@@ -9,12 +9,12 @@ use axum::response::Response;
 use super::asking::Site;
 use super::error;
 use super::params::Link;
-use super::view::Chrome;
+use super::view::{Chrome, with_code};
 use crate::budget::Rules;
 use crate::model::{How, Nanos, Outcome, Part, Verdict};
 use crate::query::filter;
 use crate::query::waterfall::{Row, Stretch, StretchKind};
-use crate::report::svg::{Badge, Escaped, Icon, RowBars, Scale};
+use crate::report::svg::{Badge, Icon, RowBars, Scale};
 use emit::{Emitted, Sdk};
 
 #[derive(Template)]
@@ -148,20 +148,6 @@ fn example(text: &'static str) -> Example {
         href: link.to_string(),
         text,
     }
-}
-
-/// Our own words as markup: what stands between backquotes is code.
-fn with_code(words: &str) -> String {
-    let mut out = String::new();
-    for (index, piece) in words.split('`').enumerate() {
-        let piece = Escaped(piece);
-        let (before, after) = match index % 2 {
-            0 => ("", ""),
-            _ => (r#"<code class="any">"#, "</code>"),
-        };
-        out.extend([before, piece.to_string().as_str(), after]);
-    }
-    out
 }
 
 /// Every specimen has a deadline here, in milliseconds, on an axis half as long again.

@@ -15,7 +15,7 @@ pub(super) use page::{LineView, RequestView};
 pub(super) use period::PeriodView;
 pub(super) use row::SentView;
 pub(super) use window::{ROWS, Select};
-pub(super) use words::{link_to, name};
+pub(super) use words::{Markup, link_to, name, sentence, with_code};
 
 use super::assets;
 use super::params::Link;
@@ -73,7 +73,6 @@ impl Chrome {
 
     /// The frame of a page about a stretch of time: its links stay with that stretch. `path` is the
     /// page's own, `kept` what its address has besides.
-    #[allow(dead_code)] // until the pages about many requests are routed
     pub(super) fn over(
         current: &'static str,
         period: &Period,

@@ -42,7 +42,6 @@ impl PeriodView {
         }
     }
 
-    #[allow(dead_code)] // until the pages about many requests are routed
     pub(super) fn new(period: &Period, path: &str, kept: &[(&str, Option<&str>)]) -> Self {
         let current = choice(period);
         let choices = CHOICES.map(|(text, since)| {

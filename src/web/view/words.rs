@@ -86,3 +86,17 @@ fn sign(icon: Icon, out: &mut String) {
 pub(in crate::web) fn put(out: &mut String, text: fmt::Arguments<'_>) {
     fmt::Write::write_fmt(out, text).unwrap_or_default();
 }
+
+/// Our own words as markup: what stands between backquotes is code.
+pub(in crate::web) fn with_code(words: &str) -> String {
+    let mut out = String::new();
+    for (index, piece) in words.split('`').enumerate() {
+        let piece = Escaped(piece);
+        let (before, after) = match index % 2 {
+            0 => ("", ""),
+            _ => (r#"<code class="any">"#, "</code>"),
+        };
+        out.extend([before, piece.to_string().as_str(), after]);
+    }
+    out
+}
