@@ -36,6 +36,8 @@ pub enum Note {
     LinkedFrom(TraceId),
     /// As many more traces of that sort.
     MoreLinked(usize),
+    /// Stored before; with the settings of today it comes to another end than these words say.
+    AnalysedAgain(Text),
     /// More spans come than are drawn, or the like: free text for later readers of old data.
     Other(Text),
 }
@@ -112,6 +114,10 @@ impl std::fmt::Display for Note {
             ),
             Self::MoreLinked(1) => f.write_str("linked from 1 more trace"),
             Self::MoreLinked(n) => write!(f, "linked from {n} more traces"),
+            Self::AnalysedAgain(told) => write!(
+                f,
+                "analysed again with today's settings; when it came: {told}"
+            ),
             Self::Other(text) => f.write_str(text),
         }
     }

@@ -138,7 +138,7 @@ impl Footer {
 impl Part {
     /// The rows of these traces, which are in order, the superseded ones included; without
     /// `columns` all of the table's. `None` if there are none.
-    fn rows_of(
+    pub(super) fn rows_of(
         &self,
         table: Table,
         ids: &[TraceId],

@@ -8,6 +8,7 @@ use super::error::StoreError;
 use super::find::{Piece, in_order};
 use super::memory::{Gone, Stored};
 use super::parts::{Part, Reach};
+use super::told;
 use crate::budget::{Policy, Typical, analyse, contained};
 use crate::model::{Analysis, Note, Trace, TraceId};
 
@@ -152,6 +153,9 @@ fn find(
     };
     let (mut revision, mut truncated) = (0, 0);
     let mut in_parts: Option<Gone> = None;
+    // For whoever looks at a trace that did not change since.
+    let shown = asked.around.is_none() && asked.fresh.is_none();
+    let mut told = told::All::new();
     let mut reach = asked.around;
     let mut seen = BTreeSet::new();
     loop {
@@ -168,6 +172,9 @@ fn find(
             };
             if let Some(piece) = piece {
                 more = true;
+                if shown {
+                    part.told(id, &mut told)?;
+                }
                 whole.spans.extend(piece.spans);
                 whole.logs.extend(piece.logs);
                 revision = revision.max(piece.revision);
@@ -207,7 +214,8 @@ fn find(
         revision = revision.max(requests.map(|request| request.revision).max().unwrap_or(0));
         log_from = fresh.log_from;
     }
-    let analysis = restored(&whole, revision, truncated, policy);
+    let mut analysis = restored(&whole, revision, truncated, policy);
+    told::note(&mut analysis, &told);
     Ok(Found {
         stored: Some(Stored {
             trace: Arc::new(whole),

@@ -62,6 +62,7 @@ mod size;
 mod snapshot;
 mod stats;
 pub mod tables;
+mod told;
 mod verify;
 pub mod whole;
 mod write;

@@ -2,7 +2,7 @@
 //! SQL; on as many threads as Polars takes.
 //!
 //! `cargo bench --bench query`; `DWINDLE_BENCH_REQUESTS` sets how many requests of 7 spans there are
-//! (1,000,000), `DWINDLE_BENCH_DATA` a folder that is filled once and kept, `DWINDLE_DUCKDB` a Python
+//! (300,000), `DWINDLE_BENCH_DATA` a folder that is filled once and kept, `DWINDLE_DUCKDB` a Python
 //! with `DuckDB`, which then answers the SQL over the same files in the same run. Linux only.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
@@ -47,7 +47,7 @@ const SQL: &str = "SELECT service, operation, verdict, count(*) AS n, avg(local_
 
 fn main() {
     let requests = std::env::var("DWINDLE_BENCH_REQUESTS").ok();
-    let requests: usize = requests.map_or(1_000_000, |text| text.parse().unwrap());
+    let requests: usize = requests.map_or(300_000, |text| text.parse().unwrap());
     let temporary = tempfile::tempdir().unwrap();
     let kept = std::env::var_os("DWINDLE_BENCH_DATA").map(PathBuf::from);
     let folder = kept.unwrap_or_else(|| temporary.path().to_owned());
@@ -95,19 +95,29 @@ fn main() {
     ] {
         best(&format!("filtered page: {text}"), || {
             worst(&Query {
-                selection: Selection {
-                    filter: Some(Filter::parse(text).unwrap()),
-                    window: Window::ALL,
-                },
+                selection: matching(text),
                 ..query()
             })
         });
     }
+    best("worst page of hop.verdict=finished_late", || {
+        worst(&Query {
+            selection: matching("hop.verdict=finished_late"),
+            sort: "worst".parse().unwrap(),
+            ..query()
+        })
+    });
     place(&snapshot);
     let all = Selection::default();
     best("sum over hops", || sum::<Hops>(&snapshot, &all));
     best("sum over calls", || sum::<Calls>(&snapshot, &all));
     best("sum over findings", || sum::<Findings>(&snapshot, &all));
+    for text in ["outcome=missed", "hop.verdict=finished_late"] {
+        let selection = matching(text);
+        best(&format!("sum over hops: {text}"), || {
+            sum::<Hops>(&snapshot, &selection)
+        });
+    }
     let plan = Plan::parse(SQL).unwrap();
     best("SQL group by", || {
         plan.over(&snapshot, &all, 1000).unwrap().len()
@@ -116,12 +126,19 @@ fn main() {
     println!("resident at the peak: {} MB", memory("VmHWM") / 1024);
 }
 
+fn matching(text: &str) -> Selection {
+    Selection {
+        filter: Some(Filter::parse(text).unwrap()),
+        window: Window::ALL,
+    }
+}
+
 fn sum<T: OverStore>(snapshot: &Snapshot, selection: &Selection) -> usize {
     T::over(snapshot, selection).unwrap().sheet().rows.len()
 }
 
 fn page(snapshot: &Snapshot, query: &Query) -> usize {
-    requests::page(snapshot, query).unwrap().matching
+    requests::page(snapshot, query).unwrap().matching.count
 }
 
 /// The best and the median of some rounds.

@@ -13,7 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dwindle::budget::{Policy, Typical, analyse};
-use dwindle::model::{Kind, Note, Span, Trace, TraceId, UnixNanos};
+use dwindle::model::{
+    Kind, Nanos, Note, Outcome, Span, Surfaced, Trace, TraceId, UnixNanos, Verdict,
+};
 use dwindle::store::tables::Table;
 use dwindle::store::{
     OpenError, Options, Passed, Snapshot, Store, StoreError, Stored, Wanted, Window,
@@ -301,6 +303,48 @@ fn revision_and_dropped_spans_are_read_back() {
     store.put(put.clone());
     store.flush().unwrap();
     same(store.get(put.trace.id).unwrap(), &put);
+}
+
+#[test]
+fn what_was_told_when_a_request_came_is_said_where_it_is_another_today() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let put = stored(chain(1, 0, 3), 1);
+    let mut other = stored(chain(2, 0, 3), 1);
+    let request = &mut Arc::make_mut(&mut other.analysis).requests[0];
+    request.outcome = Outcome::Missed;
+    request.wasted = Nanos::from_millis(1300);
+    request.surfaced = Some(Surfaced {
+        service: "cart".into(),
+        operation: "Get".into(),
+        verdict: Verdict::ExceededHere,
+        hop: 0,
+    });
+    for stored in [&put, &other] {
+        store.put(stored.clone());
+    }
+    let notes = |store: &Store, put: &Stored| {
+        let found = store.get(put.trace.id).unwrap().unwrap();
+        found.analysis.requests[0].notes.clone()
+    };
+    // What is in memory is as it came.
+    assert_eq!(notes(&store, &other), []);
+    store.flush().unwrap();
+    same(store.get(put.trace.id).unwrap(), &put);
+    let note = Note::AnalysedAgain("missed, surfaced at cart Get, 1,300\u{a0}ms wasted".into());
+    assert_eq!(notes(&store, &other), [note.clone()]);
+    assert_eq!(
+        note.to_string(),
+        "analysed again with today's settings; when it came: missed, surfaced at cart Get, \
+         1,300\u{a0}ms wasted"
+    );
+    // Whoever merges late spans into it is not told of settings.
+    let around = (other.trace.spans[0].start, other.trace.spans[0].end);
+    let former = store.former(other.trace.id, around).unwrap().unwrap();
+    assert_eq!(former.analysis.requests[0].notes, []);
+    // More spans are no other settings: the newer state is what counts.
+    store.put(stored(chain(2, 0, 4), 2));
+    assert_eq!(notes(&store, &other), []);
 }
 
 #[test]
