@@ -1,7 +1,7 @@
 //! Numbers of groups that are told apart by names.
 
-use super::names::Names;
 use crate::model::Text;
+use crate::store::Names;
 
 /// What is added up of a group.
 pub(super) trait Group: Default {

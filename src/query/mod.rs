@@ -18,7 +18,6 @@ mod groups;
 pub mod hops;
 pub mod ledger;
 pub mod minibar;
-mod names;
 pub mod number;
 pub mod order;
 pub mod requests;

@@ -47,7 +47,7 @@ impl Sentence {
         self
     }
 
-    fn sign(mut self, sign: Piece) -> Self {
+    pub(super) fn sign(mut self, sign: Piece) -> Self {
         self.0.push(sign);
         self
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use polars::prelude::{DataFrame, PolarsResult};
 
 use super::memory::Stored;
+use super::rollup::Rollup;
 use super::tables::{Builder, Table, Wanted};
 
 /// Traces in the order in which they were put. Snapshots share it; a change while one does copies it.
@@ -13,15 +14,17 @@ pub(super) struct Chunk {
     slots: Vec<Option<Stored>>,
     live: usize,
     frames: [OnceLock<DataFrame>; Table::ALL.len()],
+    summary: OnceLock<Rollup>,
 }
 
 impl Clone for Chunk {
-    /// Without the frames: whoever copies a chunk changes it.
+    /// Without the frames and the summary: whoever copies a chunk changes it.
     fn clone(&self) -> Self {
         Self {
             slots: self.slots.clone(),
             live: self.live,
             frames: <[OnceLock<DataFrame>; Table::ALL.len()]>::default(),
+            summary: OnceLock::new(),
         }
     }
 }
@@ -41,7 +44,7 @@ impl Chunk {
     /// Adds a trace; returns its slot.
     pub(super) fn push(self: &mut Arc<Self>, stored: Stored) -> usize {
         let chunk = Arc::make_mut(self);
-        chunk.frames = Default::default();
+        chunk.forget();
         chunk.slots.push(Some(stored));
         chunk.live += 1;
         chunk.slots.len() - 1
@@ -49,10 +52,24 @@ impl Chunk {
 
     pub(super) fn remove(self: &mut Arc<Self>, slot: usize) -> Option<Stored> {
         let chunk = Arc::make_mut(self);
-        chunk.frames = Default::default();
+        chunk.forget();
         let removed = chunk.slots.get_mut(slot)?.take();
         chunk.live -= usize::from(removed.is_some());
         removed
+    }
+
+    /// What was worked out of it.
+    fn forget(&mut self) {
+        self.frames = Default::default();
+        self.summary = OnceLock::new();
+    }
+
+    /// Its summary, worked out when it is first asked for.
+    pub(super) fn summary(&self) -> &Rollup {
+        self.summary.get_or_init(|| {
+            let requests = self.each().flat_map(|stored| &stored.analysis.requests);
+            Rollup::of(requests)
+        })
     }
 
     pub(super) fn get(&self, slot: usize) -> Option<&Stored> {

@@ -17,6 +17,7 @@ use super::index::Dead;
 use super::merge::merge;
 use super::options::Compaction;
 use super::parts::Part;
+use super::rollup::{after_merge, before_merge};
 use super::tables::Table;
 use super::write::PartWriter;
 use crate::model::{Nanos, TraceId, UnixNanos};
@@ -198,8 +199,13 @@ fn run(durable: &Durable, hour: u64, plan: Plan, done: &mut Compacted) -> Result
         add: Some(part).filter(|_| made > 0).into_iter().collect(),
         dead: BTreeMap::new(),
     };
+    let summary = before_merge(durable, &plan.parts);
     drop(plan);
     durable.commit(&mut manifest, change, || ())?;
+    drop(manifest);
+    if made > 0 {
+        after_merge(durable, &id, summary);
+    }
     done.merged += merged;
     done.made += made;
     done.dropped += dropped;

@@ -21,6 +21,7 @@ use super::manifest::{DeadMeta, Manifest, PartMeta};
 use super::memory::Gone;
 use super::options::{Options, Step};
 use super::parts::{Files, Part, Reach};
+use super::rollup::Summaries;
 use super::tables::Table;
 use super::write::NewPart;
 use crate::model::TraceId;
@@ -45,6 +46,7 @@ pub(super) struct Durable {
     pub(super) maintenance: Mutex<()>,
     next_part: AtomicU64,
     garbage: Mutex<Vec<Garbage>>,
+    pub(super) summaries: Arc<Summaries>,
 }
 
 /// A file that the manifest does not name any more.
@@ -112,6 +114,7 @@ impl Durable {
             manifest: Mutex::new(manifest),
             maintenance: Mutex::new(()),
             garbage: Mutex::new(Vec::new()),
+            summaries: Arc::default(),
         }
     }
 
@@ -320,7 +323,8 @@ impl Durable {
                     Some((Arc::clone(&part.files), table)),
                 )
             });
-            for (path, of) in tables.chain([(part.files.filter_path(), None)]) {
+            let index = [part.files.filter_path(), part.files.summary_path()];
+            for (path, of) in tables.chain(index.map(|path| (path, None))) {
                 garbage.push(Garbage {
                     path,
                     of,
@@ -350,6 +354,7 @@ impl Durable {
             let tables = tables.filter(|table| part.meta.table(*table).is_some());
             named.extend(tables.map(|table| part.files.path(table)));
             named.insert(part.files.filter_path());
+            named.insert(part.files.summary_path());
             named.extend(dead_file(&part.meta).map(|file| self.folder.dead(file)));
         }
         named

@@ -16,10 +16,10 @@ use super::lookup::{Asked, lookup, restored};
 use super::parquet::{self, FileError, Source};
 use super::parts::{Part, Reach, collect, truncated};
 use super::pieces::Piece;
-use super::snapshot::Window;
+use super::snapshot::{Known, Window};
 use super::tables::Table;
 use super::{Store, Stored};
-use crate::budget::Policy;
+use crate::budget::{Policy, Typical};
 use crate::model::{Span, SpanLog, Trace, TraceId};
 
 /// How often an hour is looked at again because its files went before they were opened.
@@ -81,7 +81,11 @@ impl Kept {
     pub fn analysed(self, policy: &Policy) -> Stored {
         match self.what {
             What::Read { trace, marks } => {
-                let analysis = restored(&trace, marks.revision, marks.truncated, policy);
+                let Marks {
+                    revision,
+                    truncated,
+                } = marks;
+                let analysis = restored(&trace, revision, truncated, policy, &Typical::default());
                 Stored {
                     trace: Arc::new(trace),
                     analysis: Arc::new(analysis),
@@ -114,7 +118,7 @@ impl Store {
             return Ok(Vec::new());
         };
         let mut walk = Walk {
-            policy: &self.policy,
+            known: self.known(),
             split: HashSet::new(),
             passed: Passed::default(),
             faults: Vec::new(),
@@ -179,7 +183,7 @@ struct Open {
 }
 
 struct Walk<'a> {
-    policy: &'a Policy,
+    known: Known,
     /// Traces that are in several parts and were handed over.
     split: HashSet<TraceId>,
     passed: Passed,
@@ -264,7 +268,7 @@ impl Walk<'_> {
                 }
                 // A filter that was made again knows less; what is found tells.
                 let asked = Asked::around(trace.id, None, Reach::of(&trace));
-                match lookup(state, asked, self.policy).map(|found| found.stored) {
+                match lookup(state, asked, &self.known).map(|found| found.stored) {
                     Ok(Some(found)) if found.trace.spans.len() > trace.spans.len() => {
                         self.split.insert(trace.id);
                         let what = What::Found(found);

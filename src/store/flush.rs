@@ -8,6 +8,7 @@ use super::count::Outcomes;
 use super::durable::{Change, Durable};
 use super::error::StoreError;
 use super::memory::{Memory, Stored, Superseding};
+use super::rollup::after_flush;
 use super::share::{Share, partition_of, shares};
 use super::write::{NewPart, PartWriter};
 use crate::model::{Nanos, Request, TraceId};
@@ -81,7 +82,14 @@ pub(super) fn flush(durable: &Durable, memory: &Memory) -> Result<Flushed, Store
         left,
         took: Nanos::ZERO,
     };
+    let parts = change
+        .add
+        .iter()
+        .map(|part| (part.meta.id.clone(), part.meta.hour));
+    let parts: Vec<(String, u64)> = parts.collect();
     durable.commit(&mut manifest, change, || memory.flushed(&fresh))?;
+    drop(manifest);
+    after_flush(durable, &parts, &fresh);
     flushed.took = Nanos(clock::monotonic_nanos() - started);
     Ok(flushed)
 }

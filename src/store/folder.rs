@@ -72,6 +72,10 @@ impl Folder {
         self.root.join(INDEX).join(format!("{id}.ids"))
     }
 
+    pub(super) fn summary(&self, id: &str) -> PathBuf {
+        self.root.join(INDEX).join(format!("{id}.sum"))
+    }
+
     /// A file by the name that the manifest has for it.
     pub(super) fn dead(&self, name: &str) -> PathBuf {
         self.root.join(INDEX).join(name)
@@ -154,7 +158,7 @@ pub(super) fn is_ours(path: &Path) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_temporary(path)
         || match (stem, extension) {
-            (Some(stem), Some("parquet" | "ids")) => digits(stem),
+            (Some(stem), Some("parquet" | "ids" | "sum")) => digits(stem),
             (Some(stem), Some("dead")) => stem.split('-').all(digits),
             _ => false,
         }
@@ -297,7 +301,7 @@ mod tests {
     fn files_with_names_of_others_are_not_ours() {
         let ours = |name: &str| is_ours(Path::new(name));
         assert!(ours("x/000000000012.parquet") && ours("000000000012-7.dead"));
-        assert!(ours(".dwindle-abc.part") && ours("3.ids"));
+        assert!(ours(".dwindle-abc.part") && ours("3.ids") && ours("3.sum"));
         assert!(!ours("notes.parquet") && !ours("12.txt") && !ours("a-1.dead") && !ours("12"));
     }
 

@@ -187,14 +187,14 @@ fn number(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.try_into().unwrap_or_default())
 }
 
-fn seal(path: &Path, mut bytes: Vec<u8>) -> io::Result<()> {
+pub(super) fn seal(path: &Path, mut bytes: Vec<u8>) -> io::Result<()> {
     bytes.extend(xxh3_64(&bytes).to_le_bytes());
     let mut file = Whole::create(path, Existing::Replace)?;
     file.write_all(&bytes)?;
     file.finish()
 }
 
-fn open(path: &Path, magic: [u8; 8]) -> Result<Vec<u8>, String> {
+pub(super) fn open(path: &Path, magic: [u8; 8]) -> Result<Vec<u8>, String> {
     let mut bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     let sum = bytes.len().checked_sub(8).ok_or("it is cut off")?;
     if xxh3_64(bytes.get(..sum).unwrap_or_default()) != number(bytes.get(sum..).unwrap_or_default())

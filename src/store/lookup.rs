@@ -8,6 +8,7 @@ use super::error::StoreError;
 use super::find::{Piece, in_order};
 use super::memory::{Gone, Stored};
 use super::parts::{Part, Reach};
+use super::snapshot::Known;
 use super::told;
 use crate::budget::{Policy, Typical, analyse, contained};
 use crate::model::{Analysis, Note, Trace, TraceId};
@@ -104,15 +105,15 @@ impl Former {
 type Read = BTreeMap<String, BTreeMap<TraceId, Piece>>;
 
 /// Looks one trace up.
-pub(super) fn lookup(state: &State, asked: Asked, policy: &Policy) -> Result<Found, StoreError> {
-    find(state, asked, &mut Read::new(), policy)
+pub(super) fn lookup(state: &State, asked: Asked, known: &Known) -> Result<Found, StoreError> {
+    find(state, asked, &mut Read::new(), known)
 }
 
 /// Looks many traces up: of each part that may have some of them these are read at once.
 pub(super) fn lookups(
     state: &State,
     asked: Vec<Asked>,
-    policy: &Policy,
+    known: &Known,
 ) -> Vec<Result<Found, StoreError>> {
     let mut wanted: BTreeMap<&str, (&Arc<Part>, Vec<TraceId>)> = BTreeMap::new();
     for asked in &asked {
@@ -136,16 +137,11 @@ pub(super) fn lookups(
     }
     let asked = asked.into_iter();
     asked
-        .map(|asked| find(state, asked, &mut read, policy))
+        .map(|asked| find(state, asked, &mut read, known))
         .collect()
 }
 
-fn find(
-    state: &State,
-    asked: Asked,
-    read: &mut Read,
-    policy: &Policy,
-) -> Result<Found, StoreError> {
+fn find(state: &State, asked: Asked, read: &mut Read, known: &Known) -> Result<Found, StoreError> {
     let id = asked.id;
     let mut whole = Trace {
         id,
@@ -165,8 +161,8 @@ fn find(
             if !seen.insert(name) {
                 continue;
             }
-            let known = read.get_mut(name).and_then(|known| known.remove(&id));
-            let piece = match known {
+            let was_read = read.get_mut(name).and_then(|read| read.remove(&id));
+            let piece = match was_read {
                 Some(piece) => Some(piece).filter(Piece::is_there),
                 None => part.pieces(&[id])?.remove(&id),
             };
@@ -214,7 +210,8 @@ fn find(
         revision = revision.max(requests.map(|request| request.revision).max().unwrap_or(0));
         log_from = fresh.log_from;
     }
-    let mut analysis = restored(&whole, revision, truncated, policy);
+    let (policy, typical) = (&known.policy, &known.typical);
+    let mut analysis = restored(&whole, revision, truncated, policy, typical);
     told::note(&mut analysis, &told);
     Ok(Found {
         stored: Some(Stored {
@@ -234,8 +231,9 @@ pub(super) fn restored(
     revision: u32,
     truncated: usize,
     policy: &Policy,
+    typical: &Typical,
 ) -> Analysis {
-    let mut analysis = contained(trace, || analyse(trace, policy, &Typical::default()));
+    let mut analysis = contained(trace, || analyse(trace, policy, typical));
     for request in &mut analysis.requests {
         request.revision = revision.max(1);
         if truncated > 0 {

@@ -8,6 +8,7 @@
 //!   hops, calls, ledger, findings, spans: the same
 //!   index/000000000012.ids       which trace ids the part may have
 //!   index/000000000012-9.dead    which traces of it a later part superseded
+//!   index/000000000012.sum       sums over its requests, which can be made again ([`rollup`])
 //! ```
 //!
 //! A **part** is up to six Parquet files of one name, the rows of some traces of one hour (UTC) of
@@ -52,11 +53,13 @@ mod lookup;
 mod manifest;
 mod memory;
 mod merge;
+mod names;
 mod options;
 pub mod parquet;
 mod parts;
 mod pieces;
 mod retain;
+pub mod rollup;
 mod share;
 mod size;
 mod snapshot;
@@ -68,7 +71,7 @@ pub mod whole;
 mod write;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 pub use compact::Compacted;
 pub use count::{Counts, Load, Outcomes};
@@ -78,6 +81,7 @@ pub use flush::Flushed;
 pub use folder::Holder;
 pub use lookup::Former;
 pub use memory::{Memory, Put, Stored};
+pub use names::Names;
 pub use options::{Compaction, Fate, Options, Probe, Retention, Step};
 pub use pieces::Piece;
 pub use retain::Pruned;
@@ -89,8 +93,9 @@ pub use verify::Verified;
 use self::durable::Durable;
 use self::lookup::Asked;
 use self::parts::Reach;
-use crate::budget::Policy;
-use crate::model::{TraceId, UnixNanos};
+use self::snapshot::Known;
+use crate::budget::{Policy, Typical};
+use crate::model::{Nanos, TraceId, UnixNanos};
 
 /// How often a store that was opened to read is asked while another process changes it.
 const TRIES: u32 = 5;
@@ -102,6 +107,8 @@ pub struct Store {
     /// `None` for a store in memory alone.
     durable: Option<Durable>,
     policy: Arc<Policy>,
+    /// What successful runs took lately; see [`Store::learn`].
+    typical: RwLock<Arc<Typical>>,
 }
 
 impl Store {
@@ -112,6 +119,7 @@ impl Store {
             memory: Memory::with_ceilings(max_requests, max_bytes),
             durable: None,
             policy: Arc::default(),
+            typical: RwLock::default(),
         }
     }
 
@@ -141,6 +149,7 @@ impl Store {
             memory: Memory::new(usize::MAX),
             durable: Some(durable),
             policy,
+            typical: RwLock::default(),
         }
     }
 
@@ -230,7 +239,7 @@ impl Store {
         let asked = asked
             .map(|(asked, fresh)| of(asked, fresh.clone()))
             .collect();
-        let found = lookup::lookups(&state, asked, &self.policy);
+        let found = lookup::lookups(&state, asked, &self.known());
         let each = found.into_iter().zip(fresh);
         each.map(|(found, fresh)| Former::new(found, fresh, &state))
             .collect()
@@ -261,8 +270,46 @@ impl Store {
             None => (Arc::default(), self.memory.get(id)),
         };
         let asked = Asked::for_all(id, fresh);
-        let found = lookup::lookup(&state, asked, &self.policy)?;
+        let found = lookup::lookup(&state, asked, &self.known())?;
         Ok(found.stored)
+    }
+
+    fn known(&self) -> Known {
+        let durable = self.durable.as_ref();
+        Known {
+            policy: Arc::clone(&self.policy),
+            typical: self.typical(),
+            summaries: durable.map_or_else(Arc::default, |durable| Arc::clone(&durable.summaries)),
+        }
+    }
+
+    /// Median times of successful runs, as they were learnt last: traces are analysed with them,
+    /// also those that are read back.
+    pub fn typical(&self) -> Arc<Typical> {
+        let typical = self.typical.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&typical)
+    }
+
+    /// Learns typical times anew, from the requests of the last `window` before the newest that
+    /// did not start after `now`. Without `make` from parts that have a summary alone, which takes
+    /// milliseconds; with it summaries are made where they are missing.
+    ///
+    /// # Errors
+    /// The store cannot be read; what was known before stays.
+    pub fn learn(&self, now: UnixNanos, window: Nanos, make: bool) -> Result<(), StoreError> {
+        let snapshot = self.snapshot();
+        // Samples teach nothing.
+        let newest = snapshot.span().filter(|_| !snapshot.is_sample());
+        let newest = newest.map_or(now, |(_, last)| last.min(now));
+        let end = newest.0 / rollup::MINUTE + 1;
+        let minutes = u64::try_from(window.0).unwrap_or(0) / rollup::MINUTE;
+        let typical = if snapshot.is_sample() {
+            Typical::default()
+        } else {
+            snapshot.learnt(&(end.saturating_sub(minutes)..end), make)?
+        };
+        *self.typical.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(typical);
+        Ok(())
     }
 
     /// Asks, and asks the newer state if another process took parts away meanwhile.
@@ -404,7 +451,7 @@ impl Store {
             }
             None => (Arc::default(), self.memory.fresh()),
         };
-        Snapshot::new(fresh, state, Arc::clone(&self.policy))
+        Snapshot::new(fresh, state, self.known())
     }
 
     /// Takes every sample out.

@@ -129,6 +129,15 @@ impl Files {
         self.folder.filter(&self.id)
     }
 
+    pub(super) fn summary_path(&self) -> PathBuf {
+        self.folder.summary(&self.id)
+    }
+
+    /// Whether nothing may be written beside it.
+    pub(super) fn is_of_another(&self) -> bool {
+        self.folder.is_of_another()
+    }
+
     fn checked(&self) -> MutexGuard<'_, BTreeMap<Table, Option<Fault>>> {
         self.checked.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,8 +15,9 @@ use super::index::hash;
 use super::lookup::{Asked, lookup};
 use super::memory::{Fresh, Stored, prefix_range};
 use super::parts::{Part, collect, scan, without};
+use super::rollup::Summaries;
 use super::tables::{Builder, Table, Wanted};
-use crate::budget::Policy;
+use crate::budget::{Policy, Typical};
 use crate::model::{TraceId, UnixNanos};
 
 /// A stretch of time: from `since`, which is in it, to `until`, which is not. Without a bound it
@@ -56,16 +57,38 @@ impl Window {
 pub struct Snapshot {
     fresh: Fresh,
     state: Arc<State>,
-    policy: Arc<Policy>,
+    known: Known,
+}
+
+/// What a snapshot shares with its store.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    pub(super) policy: Arc<Policy>,
+    pub(super) typical: Arc<Typical>,
+    pub(super) summaries: Arc<Summaries>,
 }
 
 impl Snapshot {
-    pub(super) fn new(fresh: Fresh, state: Arc<State>, policy: Arc<Policy>) -> Self {
+    pub(super) fn new(fresh: Fresh, state: Arc<State>, known: Known) -> Self {
         Self {
             fresh,
             state,
-            policy,
+            known,
         }
+    }
+
+    pub(super) fn summaries(&self) -> &Summaries {
+        &self.known.summaries
+    }
+
+    /// The median times with which traces are analysed.
+    pub fn typical(&self) -> &Arc<Typical> {
+        &self.known.typical
+    }
+
+    /// The settings with which traces are analysed.
+    pub fn policy(&self) -> &Policy {
+        &self.known.policy
     }
 
     /// The rows of a table: of each trace its newest state, in no promised order, but those of one
@@ -166,7 +189,7 @@ impl Snapshot {
             each.find(|stored| stored.analysis.trace_id == id).cloned()
         });
         let asked = Asked::for_all(id, fresh);
-        let found = lookup(&self.state, asked, &self.policy)?;
+        let found = lookup(&self.state, asked, &self.known)?;
         Ok(found.stored)
     }
 
@@ -204,15 +227,26 @@ impl Snapshot {
 
     /// Its parts and what of them is superseded by what is fresh.
     pub(super) fn parts(&self) -> impl Iterator<Item = (&Arc<Part>, Vec<TraceId>)> {
-        self.state.parts.iter().map(|part| {
-            let fresh =
-                self.fresh.superseding.iter().filter(|(id, (reach, _))| {
-                    part.reaches(*reach) && part.may_have(**id, hash(**id))
-                });
-            let mut gone: Vec<TraceId> = fresh.map(|(id, _)| *id).collect();
-            gone.extend(part.dead.ids());
-            (part, gone)
-        })
+        self.state
+            .parts
+            .iter()
+            .map(|part| (part, self.gone_of(part)))
+    }
+
+    /// The parts with requests that start in a window.
+    pub(super) fn parts_in(&self, window: &Window) -> impl Iterator<Item = &Arc<Part>> {
+        let parts = self.state.parts.iter();
+        parts.filter(|part| window.meets(part.meta.min_start, part.meta.max_start))
+    }
+
+    /// What of a part is superseded, and possibly others.
+    pub(super) fn gone_of(&self, part: &Part) -> Vec<TraceId> {
+        let superseding = self.fresh.superseding.iter();
+        let fresh = superseding
+            .filter(|(id, (reach, _))| part.reaches(*reach) && part.may_have(**id, hash(**id)));
+        let mut gone: Vec<TraceId> = fresh.map(|(id, _)| *id).collect();
+        gone.extend(part.dead.ids());
+        gone
     }
 
     pub(super) fn fresh_chunks(&self) -> impl Iterator<Item = &Arc<Chunk>> {

@@ -13,6 +13,7 @@ use super::error::StoreError;
 use super::index::{Dead, Filter, hash};
 use super::parquet;
 use super::parts::{Part, collect, scan};
+use super::rollup::Rollup;
 use super::tables::Table;
 use crate::model::{Outcome, SpanId, TraceId};
 
@@ -211,6 +212,7 @@ impl Verified {
                 format_args!("{why}; nothing is lost: it is made again from its part"),
             ),
         }
+        self.summary(part);
         let Some(meta) = &part.meta.dead else {
             return;
         };
@@ -225,6 +227,23 @@ impl Verified {
                 }
             }
             Err(why) => self.fault(&path, why),
+        }
+    }
+
+    /// It may be missing: then it is made when it is needed.
+    fn summary(&mut self, part: &Part) {
+        let path = part.files.summary_path();
+        let Ok(metadata) = fs::metadata(&path) else {
+            return;
+        };
+        self.files += 1;
+        self.bytes += metadata.len();
+        let tables = [Table::Requests, Table::Hops, Table::Calls, Table::Findings];
+        let again = "nothing is lost: it is made again from its part";
+        match Rollup::load(&path) {
+            Ok(rollup) if rollup.rows() == tables.map(|table| part.meta.rows(table)) => {}
+            Ok(_) => self.fault(&path, format_args!("it is not that of its part; {again}")),
+            Err(why) => self.fault(&path, format_args!("{why}; {again}")),
         }
     }
 

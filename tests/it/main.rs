@@ -38,6 +38,7 @@ mod query;
 mod readme;
 mod receive;
 mod reports;
+mod rollup;
 mod rules;
 mod samples;
 mod sdk_dumps;

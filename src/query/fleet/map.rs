@@ -22,7 +22,7 @@ pub struct Map {
     pub edges: Vec<Edge>,
     /// Edges to or from nodes that are not shown.
     pub other_edges: u64,
-    /// Budget taken by all culprits of missed requests: what a node's `held_ms` is of.
+    /// What the missed requests had spent before their deadlines: what a node's `held_ms` is of.
     #[serde(rename = "held_ms")]
     pub held: Nanos,
     /// True as long as nothing but samples arrived.
@@ -46,7 +46,7 @@ pub struct Node {
     pub missed: Share,
     /// Missed requests of which it was the culprit.
     pub culprit: u64,
-    /// What it took of their budgets.
+    /// How long it held the clock in missed requests, before their deadlines.
     #[serde(rename = "held_ms")]
     pub held: Nanos,
     /// All its numbers; `null` for what leaves no spans.

@@ -9,9 +9,12 @@ pub mod coverage;
 pub mod findings;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod make;
 pub mod map;
 pub mod overview;
 pub mod services;
+
+pub use make::{coverage, findings, map, overview, service, services};
 
 use serde::{Serialize, Serializer};
 

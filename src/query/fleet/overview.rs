@@ -48,7 +48,7 @@ pub struct Overview {
 pub struct Totals {
     /// All requests.
     pub requests: u64,
-    /// Those with a known budget.
+    /// Those with a known budget, and those that missed one that is not known.
     pub budgeted: u64,
     /// By outcome, every one of [`Outcome::ALL`], in that order.
     #[serde(serialize_with = "super::counts")]
@@ -108,7 +108,7 @@ pub struct Change {
     pub after: Share,
 }
 
-/// Where the budget of the missed requests went: the time of their culprits.
+/// Where the budget of the missed requests went: their ledgers up to the deadline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spent {
     /// Missed requests with a culprit.
@@ -138,7 +138,7 @@ pub struct Holder {
     pub to: Option<Text>,
     /// Missed requests of which it was the culprit.
     pub requests: u64,
-    /// What it took of their budgets.
+    /// How long it held the clock in all missed requests, before their deadlines.
     #[serde(rename = "held_ms")]
     pub held: Nanos,
     /// That, of [`Spent::held`].

@@ -100,7 +100,7 @@ pub struct Numbers {
     pub queue: Spread,
     /// Missed requests of which it was the culprit, with any part of its time.
     pub culprit: u64,
-    /// What it took of their budgets.
+    /// How long it held the clock in missed requests, before their deadlines.
     #[serde(rename = "held_ms")]
     pub held: Nanos,
     /// That less what it would have taken typically, where typical times are known.
@@ -185,7 +185,7 @@ pub struct Edge {
     pub missed: u64,
     /// Missed requests in which this edge was the culprit (transit, dependency, unreported, backoff).
     pub culprit: u64,
-    /// What it took of their budgets.
+    /// How long it held the clock in missed requests, before their deadlines.
     #[serde(rename = "held_ms")]
     pub held: Nanos,
 }

@@ -1,5 +1,6 @@
 //! A request as lists show it, from the tables or from its analysis.
 
+use polars::prelude::col;
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -8,7 +9,9 @@ use crate::model::{
     Surfaced, Text, TraceId, UnixNanos, Verdict,
 };
 use crate::query::error::QueryError;
-use crate::query::rows::{RowCells, culprit_whole, there};
+use crate::query::rows::{Cells, RowCells, culprit_whole, there};
+use crate::query::scan::collect;
+use crate::store::Snapshot;
 
 /// A row of `requests`.
 #[derive(Debug, Clone)]
@@ -272,6 +275,32 @@ impl<'a> From<&'a Row> for Listed<'a> {
 
 impl Row {
     /// The columns that it is made from.
+    /// These requests, in this order; those that are not there are left out.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn of_these(
+        snapshot: &Snapshot,
+        ids: &[(TraceId, SpanId)],
+    ) -> Result<Vec<Self>, QueryError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let traces: Vec<TraceId> = ids.iter().map(|(trace, _)| *trace).collect();
+        let rows = snapshot.requests_of(&traces)?;
+        let frame = collect(rows.select(Self::COLUMNS.map(col)))?;
+        let cells = Cells(&frame);
+        let rows = (0..frame.height()).map(|number| Self::of(cells.row(number)));
+        let mut rows: Vec<Self> = rows.collect::<Result<_, _>>()?;
+        let place = |row: &Self| {
+            let this = (row.trace_id, row.request);
+            ids.iter().position(|id| *id == this)
+        };
+        rows.retain(|row| place(row).is_some());
+        rows.sort_by_key(place);
+        Ok(rows)
+    }
+
     pub(super) const COLUMNS: [&'static str; 34] = [
         "trace_id",
         "request",

@@ -9,7 +9,7 @@ use crate::model::Text;
 
 /// Numbers groups from 0 in the order in which they first come.
 #[derive(Debug)]
-pub(super) struct Names<const N: usize> {
+pub struct Names<const N: usize> {
     list: Vec<[Text; N]>,
     /// Groups by the hash of their names; of equal hashes the names decide.
     by_hash: HashMap<u64, Vec<usize>, Xxh3DefaultBuilder>,
@@ -31,7 +31,7 @@ impl<const N: usize> Default for Names<N> {
 
 impl<const N: usize> Names<N> {
     /// The number of the group with these names.
-    pub(super) fn number(&mut self, names: [&str; N]) -> usize {
+    pub fn number(&mut self, names: [&str; N]) -> usize {
         let guess = self.followed_by.get(self.last).copied();
         let number = match guess.filter(|guess| self.is(*guess, names)) {
             Some(number) => number,
@@ -45,7 +45,7 @@ impl<const N: usize> Names<N> {
     }
 
     /// The names of each group, by its number.
-    pub(super) fn into_list(self) -> Vec<[Text; N]> {
+    pub fn into_list(self) -> Vec<[Text; N]> {
         self.list
     }
 

@@ -1,0 +1,81 @@
+//! The first page.
+
+use super::change::change;
+use super::findings::new_groups;
+use super::matrix::matrix;
+use super::spent::{held, holders, spent};
+use super::totals::{buckets, totals};
+use super::{Frame, words};
+use crate::model::{Nanos, Outcome, SpanId, TraceId};
+use crate::query::error::QueryError;
+use crate::query::fleet::Ask;
+use crate::query::fleet::overview::Overview;
+use crate::query::requests::Row;
+use crate::store::Snapshot;
+use crate::store::rollup::{Miss, Wanted};
+
+/// What is missed, who held the clock, and where it showed.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn overview(snapshot: &Snapshot, ask: &Ask) -> Result<Overview, QueryError> {
+    let frame = Frame::of(ask);
+    let wanted = Wanted {
+        requests: true,
+        edges: true,
+        culprits: true,
+        pairs: true,
+        findings: true,
+        ..Wanted::default()
+    };
+    let now = snapshot.sums(&frame.now, &wanted)?;
+    let wanted = Wanted {
+        pairs: false,
+        findings: false,
+        ..wanted
+    };
+    let before = snapshot.sums(&frame.before, &wanted)?;
+    let wanted = Wanted {
+        culprits: false,
+        ..wanted
+    };
+    let series = snapshot.series(&frame.now, frame.step, &wanted)?;
+    let series = buckets(&frame, &series);
+
+    let length = frame.window.length();
+    let (totals, totals_before) = (totals(&now, length), totals(&before, length));
+    let holders = holders(&now.culprits, &before.culprits, snapshot.typical());
+    let missed = totals.of(Outcome::Missed);
+    let matrix = matrix(&now.pairs, missed, frame.rows);
+    let change = change(&series);
+    let new_findings = new_groups(snapshot, &frame, &now.findings)?;
+
+    let all = now.all();
+    let ids = |misses: Vec<(TraceId, SpanId)>| Row::of_these(snapshot, &misses);
+    let id = |miss: &Miss| (miss.example.trace_id, miss.example.request);
+    let worst = all
+        .worst
+        .iter()
+        .filter(|miss| Nanos(miss.wasted) > Nanos::ZERO);
+    let worst = ids(worst.map(id).collect())?;
+    let newest = all.newest.iter();
+    let newest = ids(newest
+        .map(|found| (found.trace_id, found.request))
+        .collect())?;
+    Ok(Overview {
+        window: frame.window,
+        sentence: words::overview(&totals, &totals_before, change.as_ref(), holders.first()),
+        second: words::second(&matrix, &new_findings),
+        now: totals,
+        before: totals_before,
+        series,
+        step: frame.length(),
+        change,
+        spent: spent(&holders, held(&now.culprits), frame.rows),
+        matrix,
+        worst,
+        newest,
+        new_findings,
+        samples: snapshot.is_sample(),
+    })
+}
