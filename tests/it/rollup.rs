@@ -73,7 +73,6 @@ fn without_examples(mut sums: Sums) -> Sums {
 enum Step {
     /// Puts a sample as trace `number`: a new one, or a new state of one that is there.
     Put {
-        sample: usize,
         number: u16,
         later: u64,
         longer: u64,
@@ -316,11 +315,13 @@ fn counts_are_those_of_the_requests() {
     );
     let missed = requests.iter().filter(|one| one.outcome == Outcome::Missed);
     let spent = missed.flat_map(|one| &one.ledger);
-    let spent: i64 = spent.map(|row| row.time.0 - row.after_deadline.0).sum();
+    let spent: i128 = spent
+        .map(|row| i128::from(row.time.0 - row.after_deadline.0))
+        .sum();
     assert!(spent > 0);
     assert_eq!(
         sums.culprits.values().map(|one| one.held).sum::<i128>(),
-        spent.into()
+        spent
     );
     let hops: usize = requests.iter().map(|request| request.hops.len()).sum();
     assert_eq!(
