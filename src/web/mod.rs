@@ -7,6 +7,7 @@ mod api;
 mod asking;
 mod assets;
 mod error;
+mod fleet;
 mod guard;
 mod help;
 mod list;
@@ -58,12 +59,18 @@ pub fn router(state: State) -> Router {
     let guard = guard::Hosts::of(&state.web_addr);
     let telemetry = Arc::clone(&state.telemetry);
     Router::new()
-        .route("/", get(list::page))
+        .route("/", get(fleet::overview))
         .route("/requests", get(list::page))
         .route("/requests/{trace_id}/{request}", get(request::page))
         .route("/requests/{trace_id}", get(trace::page))
         .route("/traces", get(trace::find))
         .route("/traces/{trace_id}", get(trace::page))
+        .route("/services", get(fleet::services))
+        .route("/services/{service}", get(fleet::of_service))
+        .route("/services/{service}/{operation}", get(fleet::of_operation))
+        .route("/map", get(fleet::map))
+        .route("/findings", get(fleet::findings))
+        .route("/coverage", get(fleet::coverage))
         .route("/help", get(help::page))
         .route("/assets/{name}", get(assets::serve))
         .route("/favicon.ico", get(assets::favicon))
