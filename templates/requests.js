@@ -19,6 +19,7 @@
   field.setAttribute("aria-controls", box.id);
 
   let known = null;
+  let names = { services: [], operations: [], dependencies: [] };
   let asked = false;
   let chosen = -1;
   let start = 0;
@@ -27,8 +28,15 @@
     if (asked) return;
     asked = true;
     try {
-      const answer = await fetch(field.dataset.complete);
-      if (answer.ok) known = await answer.json();
+      const list = document.getElementById("services");
+      const [fields, found] = await Promise.all([field.dataset.complete, list.dataset.names].map((url) => fetch(url)));
+      if (fields.ok) known = await fields.json();
+      if (found.ok) names = await found.json();
+      list.replaceChildren(...names.services.map((name) => {
+        const option = document.createElement("option");
+        option.value = name;
+        return option;
+      }));
     } catch { /* Without it the field is a field. */ }
     if (document.activeElement === field) offer();
   }
@@ -48,7 +56,7 @@
     if (comparison) {
       const of = known.fields.find((one) => one.name === comparison[1]);
       if (!of) return [];
-      const values = of.values.map((text) => ({ text, insert: quoted(text), about: "" }));
+      const values = [...of.values, ...named(of.name)].map((text) => ({ text, insert: quoted(text), about: "" }));
       if (of.nullable && /=$/.test(comparison[2])) values.push({ text: "null", insert: "null", about: "not known" });
       return filtered(values, word.replace(/^["']/, ""));
     }
@@ -60,6 +68,13 @@
     const open = !rest.trim() || /(\(|\band|\bor|\bnot)\s*$/.test(rest);
     if (!open) return filtered(AFTER_VALUE.map((text) => ({ text, insert: `${text} `, about: "" })), word);
     return filtered(known.fields.map((one) => ({ text: one.name, insert: `${one.name} `, about: one.meaning })), word);
+  }
+
+  // What a field of names may be: services, what they call, or operations.
+  function named(name) {
+    if (/(^|\.)service$/.test(name)) return names.services;
+    if (/\.to$/.test(name)) return [...names.services, ...names.dependencies];
+    return /(^|\.)operation$/.test(name) ? names.operations : [];
   }
 
   function quoted(text) {
@@ -126,6 +141,7 @@
     if (item.dataset.insert.endsWith(" ")) offer();
   }
 
+  document.querySelector(".fform").addEventListener("focusin", load);
   field.addEventListener("focus", offer);
   field.addEventListener("input", offer);
   field.addEventListener("click", offer);

@@ -10,9 +10,12 @@ use super::error::{self, Problem};
 use super::list;
 use super::params::Params;
 use super::trace::{gone, read_id};
+use crate::model::{Nanos, UnixNanos};
 use crate::query::filter::completion;
+use crate::query::fleet::{self, Ask, Stretch};
 use crate::query::requests::{self, Query};
 use crate::report::{csv, json};
+use crate::telemetry::clock;
 
 /// Requests in an answer, unless `limit` says otherwise.
 const ROWS: usize = 100;
@@ -93,6 +96,37 @@ pub(super) async fn used(State(site): State<Site>, RawQuery(query): RawQuery) ->
     });
     match answer.await {
         Ok(Ok(used)) => Json(used).into_response(),
+        Ok(Err(error)) => error::json(&error.into()),
+        Err(problem) => error::json(&problem),
+    }
+}
+
+/// Names of each kind that are told at most.
+const NAMES: usize = 1000;
+
+/// How long ago a name may have been seen last before the newest request.
+const NAMES_OF: Nanos = Nanos::from_secs(24 * 3600);
+
+/// `GET /api/v1/names`: services, operations and dependencies of the last day that there is.
+pub(super) async fn names(State(site): State<Site>) -> Response {
+    let answer = site.ask("names", move |state| {
+        let snapshot = state.store.snapshot();
+        let now = UnixNanos(clock::unix_nanos());
+        let last = requests::last_hour(&snapshot).unwrap_or(now);
+        let until = last.shifted(Nanos::from_secs(3600));
+        let ask = Ask {
+            window: Stretch {
+                since: until.shifted(-NAMES_OF),
+                until,
+            },
+            buckets: 1,
+            rows: NAMES,
+            now,
+        };
+        fleet::names(&snapshot, &ask)
+    });
+    match answer.await {
+        Ok(Ok(names)) => Json(names).into_response(),
         Ok(Err(error)) => error::json(&error.into()),
         Err(problem) => error::json(&problem),
     }

@@ -78,6 +78,7 @@ pub fn router(state: State) -> Router {
         .route("/api/v1/requests", get(api::requests))
         .route("/api/v1/requests/used", get(api::used))
         .route("/api/v1/filter", get(api::filter))
+        .route("/api/v1/names", get(api::names))
         .route("/api/v1/traces/{trace_id}", get(api::trace))
         .fallback(error::unknown)
         .method_not_allowed_fallback(error::method)

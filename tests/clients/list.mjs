@@ -45,6 +45,18 @@ await test('completion: the mouse takes a choice, Escape closes, what is typed s
   });
 });
 
+await test('completion knows the names of services, and so does the form', async () => {
+  await visit(list, {}, async (page) => {
+    await page.click('#filter');
+    await page.keyboard.type('culprit.service=fra');
+    const first = page.locator('#filter-choices li').first();
+    await first.waitFor();
+    if (!(await first.innerText()).startsWith('fraud')) throw new Error(await first.innerText());
+    const offered = await page.locator('#services option').evaluateAll((all) => all.map((one) => one.value));
+    if (!offered.includes('pricing')) throw new Error(`the form offers ${offered}`);
+  });
+});
+
 for (const javaScriptEnabled of [true, false]) {
   const how = javaScriptEnabled ? 'with script' : 'without script';
   await test(`the form and the heads, ${how}: fewer rows, in another order, kept in the address`, async () => {

@@ -14,7 +14,7 @@ pub mod map;
 pub mod overview;
 pub mod services;
 
-pub use make::{coverage, findings, map, overview, service, services};
+pub use make::{coverage, findings, map, names, overview, service, services};
 
 use serde::{Serialize, Serializer};
 

@@ -21,6 +21,19 @@ pub struct Services {
     pub samples: bool,
 }
 
+/// Names that are known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Names {
+    /// The stretch of time that it is about.
+    pub window: Stretch,
+    /// Services that left spans.
+    pub services: Vec<Text>,
+    /// Their operations.
+    pub operations: Vec<Text>,
+    /// What was called and left no spans.
+    pub dependencies: Vec<Text>,
+}
+
 /// The page of a service, or of one of its operations.
 #[derive(Debug, Clone, Serialize)]
 pub struct Service {

@@ -38,8 +38,6 @@ struct RequestsPage {
     script: String,
     filter: FilterBox,
     form: FormView,
-    /// Services that are known, for the form.
-    services: Vec<String>,
     outcomes: Vec<Choice>,
     sorts: Vec<Choice>,
     samples: bool,
@@ -226,7 +224,6 @@ fn frame(state: &super::State, asked: &Asked) -> RequestsPage {
             whole,
         },
         form: form(asked),
-        services: Vec::new(),
         outcomes: Vec::new(),
         sorts: sorts(asked),
         faults: None,

@@ -171,6 +171,31 @@ async fn what_completes_a_filter_is_what_the_parser_knows() {
 }
 
 #[tokio::test]
+async fn names_are_those_of_the_requests_that_are_held() {
+    let site = Site::samples();
+    let answer = site.get("/api/v1/names").await;
+    let answer: Value = serde_json::from_str(&answer.body).unwrap();
+    let of = |kind: &str| -> Vec<String> {
+        let names = answer[kind].as_array().unwrap().iter();
+        names
+            .map(|name| name.as_str().unwrap().to_owned())
+            .collect()
+    };
+    let requests = site.requests();
+    let hops = || requests.iter().flat_map(|request| &request.hops);
+    let mut services: Vec<String> = hops().map(|hop| hop.service.to_string()).collect();
+    services.sort_unstable();
+    services.dedup();
+    assert_eq!(of("services"), services);
+    assert!(
+        of("dependencies")
+            .iter()
+            .any(|name| name.starts_with("postgresql"))
+    );
+    assert!(of("operations").contains(&"POST /orders".to_owned()));
+}
+
+#[tokio::test]
 async fn a_stretch_without_requests_leads_to_the_last_ones() {
     let site = Site::samples();
     let page = site

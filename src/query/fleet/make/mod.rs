@@ -5,6 +5,7 @@ mod coverage;
 mod findings;
 mod map;
 mod matrix;
+mod names;
 mod numbers;
 mod overview;
 mod services;
@@ -17,6 +18,7 @@ mod words;
 pub use coverage::coverage;
 pub use findings::findings;
 pub use map::map;
+pub use names::names;
 pub use overview::overview;
 pub use services::{service, services};
 
