@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Config;
 use super::merge::merge;
 use super::verdict;
-use crate::budget::{Policy, Typical, analyse, contained};
+use crate::budget::{Policy, analyse, contained};
 use crate::model::{Trace, UnixNanos};
 use crate::store::{Store, StoreError, Stored};
 
@@ -57,7 +57,7 @@ pub fn add(
         return Ok(added);
     }
     let trace = &merged.trace;
-    let mut analysis = contained(trace, || analyse(trace, policy, &Typical::default()));
+    let mut analysis = contained(trace, || analyse(trace, policy, &store.typical()));
     verdict::revise(&mut analysis, known, merged.over);
     let stored = Stored {
         trace: Arc::new(merged.trace),

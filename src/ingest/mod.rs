@@ -12,7 +12,8 @@
 //!    now is asked for again, later each time, as long as there is room for what waits; a trace
 //!    whose analysis panics is kept with its spans in no request;
 //! 5. a thread flushes the store's fresh rows into parts and then cuts the log below everything
-//!    that is in no part yet; another merges parts and removes what is too old.
+//!    that is in no part yet; another merges parts and removes what is too old; a third learns
+//!    typical times for the next analyses.
 //!
 //! There is no queue besides the log's and the assembly: while something is behind, batches stay
 //! in these, and their ceilings push back. Without a log (`--memory-only`) steps 2 and 5 fall away
@@ -30,6 +31,7 @@ pub mod log;
 mod merge;
 mod replay;
 mod shared;
+mod typical;
 mod upkeep;
 mod verdict;
 mod worker;
@@ -143,6 +145,7 @@ impl Ingest {
         let threads = setup.threads.max(1);
         let durable = setup.log.clone();
         let shared = Arc::new(Shared::new(setup));
+        typical::learn(&shared, false, &mut false);
         let mut running = Vec::new();
         let mut spawn = |name: String, work: Box<dyn FnOnce() + Send>| -> std::io::Result<()> {
             running.push(std::thread::Builder::new().name(name).spawn(work)?);
@@ -169,6 +172,8 @@ impl Ingest {
             spawn("upkeep".into(), Box::new(move || upkeep::run(&kept)))?;
             log = Some(opened);
         }
+        let learning = Arc::clone(&shared);
+        spawn("typical".into(), Box::new(move || typical::run(&learning)))?;
         for n in 0..threads {
             let shared = Arc::clone(&shared);
             spawn(
@@ -330,6 +335,7 @@ impl Ingest {
             closed.kept = telemetry.spans_open.get().max(0) as u64 + fresh as u64;
         }
         shared.stopped.store(true, Ordering::Release);
+        shared.flush.stop();
         shared.changed.notify_all();
         let threads =
             std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));

@@ -9,7 +9,7 @@ use super::batch::{Batch, Pending, Refused};
 use super::flush::Flush;
 use super::log::Commit;
 use super::{Analyse, Clock, Setup};
-use crate::budget::{Policy, Typical};
+use crate::budget::Policy;
 use crate::model::{Nanos, Span, SpanLog, Trace, TraceId};
 use crate::store::Store;
 use crate::telemetry::Telemetry;
@@ -32,7 +32,6 @@ pub(super) struct Shared {
     pub(super) store: Arc<Store>,
     pub(super) telemetry: Arc<Telemetry>,
     pub(super) policy: Policy,
-    pub(super) typical: Typical,
     pub(super) clock: Clock,
     pub(super) analyse: Analyse,
 }
@@ -51,7 +50,6 @@ impl Shared {
             store: setup.store,
             telemetry: setup.telemetry,
             policy: setup.policy,
-            typical: Typical::default(),
             clock: setup.clock,
             analyse: setup.analyse,
         }

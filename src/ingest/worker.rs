@@ -244,8 +244,8 @@ fn put(
     log_from: u64,
 ) -> Option<Put> {
     let trace = merged.trace;
-    let (policy, typical) = (&shared.policy, &shared.typical);
-    let mut analysis = contained(&trace, || (shared.analyse)(&trace, policy, typical));
+    let (policy, typical) = (&shared.policy, shared.store.typical());
+    let mut analysis = contained(&trace, || (shared.analyse)(&trace, policy, &typical));
     let telemetry = &shared.telemetry;
     if analysis.failed {
         telemetry.analysis_failures.inc();

@@ -171,6 +171,8 @@ settings! {
         compact_max_spans: u64, COUNT, "20000000";
         /// Write a file anew when more than this share of its traces is superseded.
         compact_dead_share: Share, SHARE, "20%";
+        /// Take as typical what successful runs took so long before the newest request, 0 for ever.
+        typical_window: Duration, AGE, "24h";
         /// Leave files that were replaced on disk so long, for whoever still reads them.
         grace: Duration, DURATION, "60s";
     }

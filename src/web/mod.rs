@@ -75,6 +75,17 @@ pub fn router(state: State) -> Router {
         .route("/assets/{name}", get(assets::serve))
         .route("/favicon.ico", get(assets::favicon))
         .route("/robots.txt", get(assets::robots))
+        .route("/api/v1/openapi.json", get(fleet::api::description))
+        .route("/api/v1/overview", get(fleet::api::overview))
+        .route("/api/v1/services", get(fleet::api::services))
+        .route("/api/v1/services/{service}", get(fleet::api::service))
+        .route(
+            "/api/v1/services/{service}/{operation}",
+            get(fleet::api::operation),
+        )
+        .route("/api/v1/map", get(fleet::api::map))
+        .route("/api/v1/findings", get(fleet::api::findings))
+        .route("/api/v1/coverage", get(fleet::api::coverage))
         .route("/api/v1/requests", get(api::requests))
         .route("/api/v1/requests/used", get(api::used))
         .route("/api/v1/filter", get(api::filter))

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use dwindle::budget::{Policy, Typical, analyse};
 use dwindle::files::{self, Input};
-use dwindle::model::{Outcome, Trace, TraceId, UnixNanos};
+use dwindle::ingest::{Config, add};
+use dwindle::model::{Nanos, Outcome, Rule, Trace, TraceId, UnixNanos, Value};
 use dwindle::otlp::Limits;
 use dwindle::store::rollup::{MINUTE, Minutes, Sums, Top, Wanted, count_of};
 use dwindle::store::{Store, Stored};
 use proptest::prelude::*;
 
 use crate::folder::{HOUR, open, options};
+use crate::spans::{START, span, trace_id};
 use crate::support;
 
 /// All that there is.
@@ -341,4 +343,99 @@ fn counts_are_those_of_the_requests() {
             .sum::<u64>(),
         cases
     );
+}
+
+/// A run of 10 ms that was given 400 ms, in that many hours.
+fn generous(number: u64, hours: u64) -> Stored {
+    let mut span = span(number, 1, None);
+    span.start.0 += hours * HOUR;
+    span.end.0 = span.start.0 + 10_000_000;
+    span.attributes
+        .0
+        .push(("deadline.remaining_in_ms".into(), Value::Int(400)));
+    let trace = Trace {
+        id: trace_id(number),
+        spans: vec![span],
+        logs: Vec::new(),
+    };
+    let analysis = analyse(&trace, &Policy::default(), &Typical::default());
+    Stored {
+        trace: Arc::new(trace),
+        analysis: Arc::new(analysis),
+        sample: false,
+        log_from: u64::MAX,
+    }
+}
+
+#[test]
+fn twenty_successful_runs_tell_what_is_typical_also_after_a_restart() {
+    const DAY: Nanos = Nanos::from_secs(86_400);
+    let now = UnixNanos(START + 100 * HOUR);
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    for number in 0..19 {
+        store.put(generous(number, 0));
+    }
+    store.flush().unwrap();
+    store.learn(now, DAY, true).unwrap();
+    assert_eq!(*store.typical(), Typical::default());
+    store.put(generous(19, 0));
+    store.flush().unwrap();
+    store.learn(now, DAY, true).unwrap();
+    let typical = store.typical();
+    let (key, hop) = typical.hops.first_key_value().unwrap();
+    assert_eq!(
+        (key.0.as_str(), key.1.as_str(), hop.runs),
+        ("shop", "GET /cart", 20)
+    );
+    assert!(
+        (hop.median.0 - 10_000_000).abs() <= 10_000_000 / 128,
+        "{hop:?}"
+    );
+    assert_eq!(typical.local.get(key).map(|own| own.runs), Some(20));
+
+    // The rows say what was known when they were made; what is read back is analysed with it.
+    let rules = |store: &Store| -> Vec<Rule> {
+        let stored = store.get(trace_id(3)).unwrap().unwrap();
+        let requests = stored.analysis.requests.iter();
+        let findings = requests.flat_map(|request| &request.findings);
+        findings.map(|finding| finding.rule).collect()
+    };
+    assert!(rules(&store).contains(&Rule::OverProvisioned));
+    drop(store);
+    let store = open(folder.path());
+    assert!(!rules(&store).contains(&Rule::OverProvisioned));
+    store.learn(now, DAY, false).unwrap();
+    assert_eq!(store.typical(), typical);
+    assert!(rules(&store).contains(&Rule::OverProvisioned));
+
+    // A day before the newest request they are forgotten.
+    store.put(generous(100, 30));
+    store.flush().unwrap();
+    store.learn(now, DAY, true).unwrap();
+    assert_eq!(*store.typical(), Typical::default());
+    store.learn(now, DAY + DAY, true).unwrap();
+    assert_eq!(store.typical().hops.len(), 1);
+}
+
+#[test]
+fn what_comes_is_analysed_with_what_is_typical() {
+    let store = Arc::new(Store::in_memory(usize::MAX, usize::MAX));
+    for number in 0..20 {
+        store.put(generous(number, 0));
+    }
+    let config = Config::default();
+    let later = generous(50, 0);
+    let put = || {
+        let trace = Trace::clone(&later.trace);
+        add(&store, &Policy::default(), &config, trace).unwrap();
+        let stored = store.get(trace_id(50)).unwrap().unwrap();
+        let findings = stored.analysis.requests[0].findings.iter();
+        let found = findings.filter(|finding| finding.rule == Rule::OverProvisioned);
+        found.count()
+    };
+    store
+        .learn(UnixNanos(START + HOUR), Nanos::from_secs(3600), true)
+        .unwrap();
+    assert_eq!(put(), 1);
 }

@@ -1,5 +1,6 @@
 //! The pages and the API, through the router and without sockets.
 
+mod api;
 mod filter;
 mod list;
 mod markup;

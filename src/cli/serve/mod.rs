@@ -245,6 +245,10 @@ pub(super) fn assembly(settings: &Values) -> ingest::Config {
         max_spans: size(*settings.limits.max_open_spans),
         max_bytes: size(*settings.limits.max_open_bytes),
         max_trace_spans: size(*settings.limits.max_trace_spans),
+        typical_window: match nanos(*settings.store.typical_window) {
+            Nanos::ZERO => Nanos::MAX,
+            window => window,
+        },
         ..ingest::Config::default()
     }
 }

@@ -21,6 +21,8 @@ pub struct Config {
     pub max_bytes: usize,
     /// The most spans of one trace, and the most log records.
     pub max_trace_spans: usize,
+    /// Over how long before the newest request typical times are taken.
+    pub typical_window: Nanos,
     /// About the most bytes of one trace; at most a quarter of `max_bytes`.
     pub max_trace_bytes: usize,
 }
@@ -36,6 +38,7 @@ impl Default for Config {
             max_spans: 1_000_000,
             max_bytes: 1 << 30,
             max_trace_spans: 200_000,
+            typical_window: Nanos::from_secs(86_400),
             max_trace_bytes: 256 << 20,
         }
     }

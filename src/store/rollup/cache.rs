@@ -44,6 +44,8 @@ struct Known {
     of_gone: Rollup,
     /// The others'.
     live: Option<Arc<Rollup>>,
+    /// For whom that was asked last.
+    asked: Vec<TraceId>,
 }
 
 impl Rollup {
@@ -133,6 +135,9 @@ impl Known {
         base: &Arc<Rollup>,
         gone: &[TraceId],
     ) -> Result<Arc<Rollup>, StoreError> {
+        if let Some(live) = self.live.as_ref().filter(|_| self.asked == gone) {
+            return Ok(Arc::clone(live));
+        }
         let asked: BTreeSet<TraceId> = gone.iter().copied().collect();
         // A snapshot from before some were superseded.
         if !self.gone.is_subset(&asked) {
@@ -152,6 +157,7 @@ impl Known {
             }
             self.looked_for.extend(new);
         }
+        gone.clone_into(&mut self.asked);
         if let Some(live) = &self.live {
             return Ok(Arc::clone(live));
         }

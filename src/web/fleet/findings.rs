@@ -70,7 +70,7 @@ pub(in crate::web) async fn page(State(site): State<Site>, RawQuery(query): RawQ
     answer(&site, "findings", query.as_deref(), build).await
 }
 
-fn which(params: &Params) -> Result<Which, Problem> {
+pub(super) fn which(params: &Params) -> Result<Which, Problem> {
     let rules: Vec<(&str, Rule)> = Rule::ALL
         .iter()
         .map(|rule| (rule.as_str(), *rule))

@@ -1,5 +1,6 @@
 //! The pages about many requests. Each renders one answer of [`crate::query::fleet`].
 
+pub(super) mod api;
 mod coverage;
 mod findings;
 mod map;

@@ -1,0 +1,34 @@
+//! The thread that learns what successful runs take, from the summaries of what is stored.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::shared::Shared;
+use crate::model::UnixNanos;
+use crate::telemetry::clock;
+
+/// From one round to the next.
+const ROUND: Duration = Duration::from_secs(30);
+
+/// Learns anew in every round, until the handle says stop.
+pub(super) fn run(shared: &Shared) {
+    let mut failing = false;
+    while !shared.closing.load(Ordering::Acquire) && !shared.stopped.load(Ordering::Acquire) {
+        learn(shared, true, &mut failing);
+        shared.flush.nap(ROUND);
+    }
+}
+
+/// Learns once. Without `make` from the summaries that are there, which takes milliseconds, so that
+/// the first analysis after a start knows what the last one before it knew.
+pub(super) fn learn(shared: &Shared, make: bool, failing: &mut bool) {
+    let now = UnixNanos(clock::unix_nanos());
+    let learnt = shared.store.learn(now, shared.config.typical_window, make);
+    let before = std::mem::replace(failing, learnt.is_err());
+    if let Err(error) = learnt
+        && !before
+    {
+        let error: &dyn std::error::Error = &error;
+        tracing::warn!(error, "typical times stay as they were");
+    }
+}
