@@ -1,26 +1,12 @@
 //! What spans call hosts and far sides (semantics, sections 2.6 and 3).
 
-use crate::model::{Attributes, Text, Value};
+use crate::model::{Attributes, Text};
 
 use super::tree::{Forest, NodeId};
 
-/// What tells one clock from another: the host, else the instance, else the service.
+/// What tells one clock from another.
 pub(super) fn host(forest: &Forest<'_>, node: NodeId) -> Text {
-    let resource = &forest.span(node).resource;
-    ["host.id", "host.name", "service.instance.id"]
-        .iter()
-        .find_map(|key| match resource.attributes.get(key) {
-            Some(Value::Str(text)) if !text.is_empty() => {
-                // An instance id is unique within its service only.
-                if *key == "service.instance.id" {
-                    Some(compact_str::format_compact!("{}/{text}", resource.service))
-                } else {
-                    Some(text.clone())
-                }
-            }
-            _ => None,
-        })
-        .unwrap_or_else(|| resource.service.clone())
+    forest.span(node).resource.host()
 }
 
 fn any_key(list: &Attributes, prefixes: &[&str]) -> bool {

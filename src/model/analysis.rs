@@ -534,7 +534,10 @@ pub struct Culprit {
 }
 
 /// A part of a whole as a number from 0 to 1 with at most six decimals; 0 of nothing is 0.
-fn share<S: Serializer>(&(part, whole): &(Nanos, Nanos), serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn share<S: Serializer>(
+    &(part, whole): &(Nanos, Nanos),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     let millionths = Nanos(1_000_000).scaled(part.0, whole.0).0;
     Number::from_f64(millionths as f64 / 1e6).serialize(serializer)
 }

@@ -20,6 +20,7 @@ mod span;
 mod time;
 mod value;
 
+pub(crate) use analysis::share;
 pub use analysis::{
     Analysis, Call, CallKind, Culprit, HandedOver, Hop, How, LedgerRow, LocalSource, Outcome, Part,
     PathSegment, Request, Source, Surfaced, Verdict,

@@ -168,6 +168,24 @@ impl Resource {
             schema_url: Text::default(),
         }
     }
+
+    /// What tells one clock from another: the host, else the instance, else the service.
+    pub fn host(&self) -> Text {
+        ["host.id", "host.name", "service.instance.id"]
+            .iter()
+            .find_map(|key| match self.attributes.get(key) {
+                Some(Value::Str(text)) if !text.is_empty() => {
+                    // An instance id is unique within its service only.
+                    if *key == "service.instance.id" {
+                        Some(compact_str::format_compact!("{}/{text}", self.service))
+                    } else {
+                        Some(text.clone())
+                    }
+                }
+                _ => None,
+            })
+            .unwrap_or_else(|| self.service.clone())
+    }
 }
 
 impl Default for Resource {

@@ -17,7 +17,8 @@ use crate::model::{Span, SpanLog};
 
 pub use inflate::{Encoding, InflateError, inflate};
 pub use json::{
-    logs_from_json, logs_to_json, metrics_count_from_json, traces_from_json, traces_to_json,
+    logs_from_json, logs_to_json, metrics_count_from_json, trace_to_json, traces_from_json,
+    traces_to_json,
 };
 pub use proto::{
     logs_from_proto, logs_from_request, logs_to_proto, metrics_count_from_proto,

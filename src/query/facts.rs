@@ -124,13 +124,7 @@ fn clocks(request: &Request) -> String {
         .map(|hop| (&hop.service, hop.clock_offset))
         .filter(|one| one.1 != Nanos::ZERO && seen.insert(*one))
         .collect();
-    let signed = |offset: Nanos| {
-        if offset > Nanos::ZERO {
-            format!("+{}", ms_unit(offset))
-        } else {
-            ms_unit(offset)
-        }
-    };
+    let signed = |offset| format!("{}{}ms", number::signed(offset), number::NBSP);
     match moved.as_slice() {
         [] => "agree".to_owned(),
         [(service, offset)] => format!("{service} {}, aligned", signed(*offset)),

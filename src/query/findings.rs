@@ -24,6 +24,8 @@ pub struct Group {
     pub place: String,
     /// Who has to act: `client, orders`, or `each`.
     pub owners: String,
+    /// The one who has to act, if it is one.
+    pub owner: Option<Text>,
     /// The numbers, as sentences.
     pub evidence: Vec<String>,
     /// What to do, as sentences.
@@ -58,6 +60,10 @@ fn group(request: &Request, rule: Rule, findings: &[&Finding]) -> Group {
             .sum(),
         place,
         owners: owners(findings, names_only),
+        owner: findings
+            .first()
+            .map(|first| first.service.clone())
+            .filter(|one| findings.iter().all(|finding| finding.service == *one)),
         evidence: sentences(findings.iter().map(|finding| &finding.message), SHOWN_LINES),
         hints: sentences(findings.iter().map(|finding| &finding.hint), 2),
     }

@@ -4,7 +4,10 @@
 
 pub mod advice;
 pub mod aggregate;
+pub mod attempts;
 pub mod calls;
+pub mod clocks;
+pub mod compare;
 pub mod detail;
 pub mod diff;
 mod error;

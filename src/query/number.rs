@@ -27,6 +27,12 @@ pub fn ms_unit(time: Nanos) -> String {
     format!("{}{NBSP}ms", ms(time))
 }
 
+/// A difference in milliseconds without unit, with its sign: `+12`, `−3`, `0`.
+pub fn signed(time: Nanos) -> String {
+    let plus = if time > Nanos::ZERO { "+" } else { "" };
+    format!("{plus}{}", ms(time))
+}
+
 /// Milliseconds without unit, or `·`.
 pub fn ms_or_unknown(time: Option<Nanos>) -> String {
     time.map_or_else(|| UNKNOWN.to_owned(), ms)

@@ -2,16 +2,20 @@
 //! in it already worked out. Times count from the request's start, on the root's clock.
 
 mod axis;
+mod find;
 mod fold;
 mod rows;
+mod shown;
 mod stretches;
 #[cfg(test)]
 mod tests;
 
 use crate::model::{CallKind, How, Nanos, Part, Request, Text, Verdict};
 
-pub use fold::{Folded, Line, fold};
+pub use find::{find, row_of_span};
+pub use fold::{Folded, Folding, HandOver, Line, fold, lines};
 pub(crate) use rows::{is_broken, tenths};
+pub use shown::{Range, Shown};
 
 /// Levels of indentation that are drawn; deeper rows print their depth instead.
 pub const MAX_INDENT: usize = 12;
@@ -24,11 +28,13 @@ pub fn waterfall(request: &Request) -> Waterfall {
     let rows: Vec<Row> = (0..order.len())
         .map(|index| rows::row(request, &order, &pieces, index))
         .collect();
-    let (axis_end, ticks) = axis::axis(request, &rows);
+    let (axis_end, ticks) = axis::axis(request, rows.iter().map(|row| row.end));
     let strip = axis::strip(request, &order, &pieces, axis_end);
     Waterfall {
+        row_of_hop: order.row_of_hop,
         rows,
         strip,
+        axis_start: Nanos::ZERO,
         axis_end,
         ticks,
         deadline: request.budget,
@@ -40,8 +46,13 @@ pub fn waterfall(request: &Request) -> Waterfall {
 pub struct Waterfall {
     /// Hops and dependency calls in drawing order: depth first, by start.
     pub rows: Vec<Row>,
+    /// The row of each hop.
+    pub row_of_hop: Vec<usize>,
     /// Who held the clock: the path, stretches shorter than they can be drawn merged.
     pub strip: Vec<Stretch>,
+    /// Where the time axis begins: at the request's start, unless a clock that is not aligned says
+    /// that something came before it.
+    pub axis_start: Nanos,
     /// Where the time axis ends: 1.03 to 1.1 × the last actual end.
     pub axis_end: Nanos,
     /// Round times to mark on the axis, without the deadline.

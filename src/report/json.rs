@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use crate::model::Request;
+use crate::model::{Request, SpanId};
+use crate::query::attempts::Tried;
+use crate::query::clocks::Host;
+use crate::query::compare::Comparison;
 use crate::query::requests::Listed;
 
 /// The whole request as one line of JSON without a line end.
@@ -13,6 +16,36 @@ pub fn one(request: &Request) -> String {
 /// The request for lists: without `hops`, `ledger` and `path`.
 pub fn listed<'a, T: Into<Listed<'a>>>(request: T) -> String {
     to_line(&request.into())
+}
+
+/// A request beside a good one.
+pub fn compared(compared: &Comparison) -> String {
+    to_line(compared)
+}
+
+/// The calls of a request that were tried more than once, as an array.
+pub fn attempts(tried: &[Tried]) -> String {
+    to_line(&tried)
+}
+
+/// The hosts of a request and what was added to their clocks, as an array.
+pub fn clocks(hosts: &[Host]) -> String {
+    to_line(&hosts)
+}
+
+/// What was found in a request, as an array: the hop's id, the index of its call where it is a
+/// call, and the span that names it.
+pub fn found(found: impl Iterator<Item = (usize, Option<usize>, SpanId)>) -> String {
+    #[derive(Serialize)]
+    struct Found {
+        hop: usize,
+        call: Option<usize>,
+        span_id: SpanId,
+    }
+    let found: Vec<Found> = found
+        .map(|(hop, call, span_id)| Found { hop, call, span_id })
+        .collect();
+    to_line(&found)
 }
 
 fn to_line(value: &impl Serialize) -> String {

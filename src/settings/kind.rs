@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::link::TraceUrl;
 use crate::budget::{Field, Grammar, Rules, Share};
 use crate::model::{Rule, Severity, Text};
 
@@ -167,6 +168,16 @@ fn named<T: Copy>(all: &[(&'static str, T)], text: &str, what: &str) -> Result<T
         })
     })
 }
+
+/// The address of a trace in another program.
+pub(super) const TRACE_URL: Kind<Option<TraceUrl>> = Kind {
+    form: Form {
+        placeholder: "URL",
+        wanted: "an address such as https://jaeger.example/trace/{trace_id}?uiFind={span_id}",
+        written: Written::Text,
+    },
+    parse: TraceUrl::parse,
+};
 
 /// Rules of findings.
 pub(super) const RULES: Kind<BTreeSet<Rule>> = Kind {

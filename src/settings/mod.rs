@@ -10,6 +10,7 @@ mod example;
 mod file;
 mod home;
 mod kind;
+mod link;
 mod listings;
 mod policy;
 mod sources;
@@ -22,11 +23,12 @@ pub use example::{as_toml, example};
 pub use kind::{
     Form, LogMode, Wanted, Written, parse_age, parse_bytes, parse_duration, parse_share,
 };
+pub use link::TraceUrl;
 pub use listings::{Entry, Field, LISTINGS, Listing};
 pub use sources::{Given, Lookup, Origin, Place, Problem, Problems, Set};
 pub use table::{
     Analysis, Assembly, DEFINITIONS, Definition, Files, Findings, Limits, SECTIONS, Section, Serve,
-    Store, Values,
+    Store, Values, Web,
 };
 
 use crate::budget::Policy;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::kind::{self, Form, LogMode, Wanted};
+use super::link::TraceUrl;
 use super::sources::{Set, Sources};
 use crate::budget::Share;
 use crate::model::{Rule, Severity, Text};
@@ -143,6 +144,12 @@ settings! {
         cors_origins: Vec<String>, ORIGINS, "";
         /// What is logged on stderr.
         log: String, LOG, "warn";
+    }
+    /// What the pages of `dwindle serve` show and where they lead.
+    web: Web, true {
+        /// Where your own tracing backend shows a trace, for links there:
+        /// `https://jaeger.example/trace/{trace_id}?uiFind={span_id}`; empty for no link.
+        trace_url: Option<TraceUrl>, TRACE_URL, "";
     }
     /// Where `dwindle serve` keeps what came, and for how long.
     store: Store, true {

@@ -174,6 +174,11 @@ impl Memory {
         self.read().get(id).cloned()
     }
 
+    /// The number of the put that made a trace's state; differs between any two states.
+    pub(super) fn put_of(&self, id: TraceId) -> Option<u64> {
+        self.read().traces.get(&id).map(|entry| entry.put)
+    }
+
     /// The traces whose id begins with these hex digits of any case, in order; none if `hex` is
     /// not hex.
     pub fn find_prefix(&self, hex: &str) -> Vec<TraceId> {

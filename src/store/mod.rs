@@ -97,6 +97,15 @@ use self::snapshot::Known;
 use crate::budget::{Policy, Typical};
 use crate::model::{Nanos, TraceId, UnixNanos};
 
+/// One state of a trace; see [`Store::version`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    /// The put that made what is in memory.
+    fresh: Option<u64>,
+    /// The parts that may have it: they never change.
+    parts: Vec<String>,
+}
+
 /// How often a store that was opened to read is asked while another process changes it.
 const TRIES: u32 = 5;
 
@@ -259,6 +268,26 @@ impl Store {
             _ => state.superseded(stored.analysis.trace_id, Reach::of(&stored.trace)),
         };
         self.memory.put_over(stored, superseded)
+    }
+
+    /// What tells one state of a trace from another: as long as it is equal, [`get`](Self::get)
+    /// gives the same. Opens no file.
+    pub fn version(&self, id: TraceId) -> Version {
+        let Some(durable) = &self.durable else {
+            return Version {
+                fresh: self.memory.put_of(id),
+                parts: Vec::new(),
+            };
+        };
+        // Both at one instant, as when it is looked up.
+        let state = durable.hold();
+        Version {
+            fresh: self.memory.put_of(id),
+            parts: state
+                .candidates(id, None)
+                .map(|part| part.meta.id.clone())
+                .collect(),
+        }
     }
 
     fn lookup(&self, id: TraceId) -> Result<Option<Stored>, StoreError> {

@@ -7,14 +7,19 @@ use axum::response::{IntoResponse, Response};
 
 use super::asking::Site;
 use super::error::{self, Problem};
+use super::laid::Laid;
 use super::list;
 use super::params::Params;
+use super::request::laid;
 use super::trace::{gone, read_id};
 use crate::model::{Nanos, UnixNanos};
+use crate::otlp::trace_to_json;
 use crate::query::filter::completion;
 use crate::query::fleet::{self, Ask, Stretch};
 use crate::query::requests::{self, Query};
+use crate::query::{attempts, clocks, compare};
 use crate::report::{csv, json};
+use crate::store::Stored;
 use crate::telemetry::clock;
 
 /// Requests in an answer, unless `limit` says otherwise.
@@ -139,20 +144,117 @@ pub(super) async fn filter() -> Response {
 
 /// `GET /api/v1/traces/{trace_id}`.
 pub(super) async fn trace(State(site): State<Site>, Path(trace_id): Path<String>) -> Response {
+    let inside = site.clone();
     let answer = site
-        .ask("trace", move |state| found(state, &trace_id))
+        .ask("trace", move |_| {
+            let stored = stored(&inside, &trace_id)?;
+            let requests: Vec<String> = stored.analysis.requests.iter().map(json::one).collect();
+            Ok(format!("[{}]", requests.join(",")))
+        })
+        .await;
+    answered(answer)
+}
+
+/// `GET /api/v1/traces/{trace_id}/otlp`: the trace as it came, as one file.
+pub(super) async fn otlp(State(site): State<Site>, Path(trace_id): Path<String>) -> Response {
+    let inside = site.clone();
+    let answer = site
+        .ask("otlp", move |_| {
+            let stored = stored(&inside, &trace_id)?;
+            let id = stored.analysis.trace_id;
+            Ok::<_, Problem>((id, trace_to_json(&stored.trace)))
+        })
         .await;
     match answer.and_then(|body| body) {
-        Ok(body) => reply(body),
+        Ok((id, body)) => {
+            let name = format!("attachment; filename=\"trace-{id}.json\"");
+            ([(header::CONTENT_DISPOSITION, name)], reply(body)).into_response()
+        }
         Err(problem) => error::json(&problem),
     }
 }
 
-fn found(state: &super::State, trace_id: &str) -> Result<String, Problem> {
+fn stored(site: &Site, trace_id: &str) -> Result<Stored, Problem> {
     let id = read_id(trace_id)?;
-    let stored = state.store.get(id)?.ok_or_else(|| gone(trace_id))?;
-    let requests: Vec<String> = stored.analysis.requests.iter().map(json::one).collect();
-    Ok(format!("[{}]", requests.join(",")))
+    let stored = site.laid().trace(&site.state().store, id)?;
+    stored.ok_or_else(|| gone(trace_id))
+}
+
+/// `GET /api/v1/requests/{trace_id}/{request}`.
+pub(super) async fn request(State(site): State<Site>, Path(ids): Path<Ids>) -> Response {
+    of_request(site, "request", ids, |_, laid| {
+        Ok(json::one(laid.request()))
+    })
+    .await
+}
+
+/// `GET /api/v1/requests/{trace_id}/{request}/compare`.
+pub(super) async fn compare(State(site): State<Site>, Path(ids): Path<Ids>) -> Response {
+    of_request(site, "compare", ids, |state, laid| {
+        let compared = compare::compare(&state.store, laid.request())?;
+        Ok(json::compared(&compared))
+    })
+    .await
+}
+
+/// `GET /api/v1/requests/{trace_id}/{request}/attempts`.
+pub(super) async fn attempts(State(site): State<Site>, Path(ids): Path<Ids>) -> Response {
+    of_request(site, "request", ids, |_, laid| {
+        let tried = attempts::attempts(laid.request(), None);
+        Ok(json::attempts(&tried))
+    })
+    .await
+}
+
+/// `GET /api/v1/requests/{trace_id}/{request}/clocks`.
+pub(super) async fn clocks(State(site): State<Site>, Path(ids): Path<Ids>) -> Response {
+    of_request(site, "request", ids, |_, laid| {
+        let hosts = clocks::hosts(laid.request(), &laid.stored.trace);
+        Ok(json::clocks(&hosts))
+    })
+    .await
+}
+
+/// `GET /api/v1/requests/{trace_id}/{request}/find?q=`: the hops and calls that have a text.
+pub(super) async fn find(
+    State(site): State<Site>,
+    Path(ids): Path<Ids>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let params = Params::read(query.as_deref());
+    of_request(site, "request", ids, move |_, laid| {
+        let wanted = params.get("q").unwrap_or_default();
+        let rows = laid.find(wanted);
+        let request = laid.request();
+        let found = rows
+            .iter()
+            .filter_map(|row| laid.waterfall(false).rows.get(*row))
+            .filter_map(|row| Some((row.hop, row.call, row.key(request)?)));
+        Ok(json::found(found))
+    })
+    .await
+}
+
+type Ids = (String, String);
+
+async fn of_request(
+    site: Site,
+    kind: &'static str,
+    ids: Ids,
+    work: impl FnOnce(&super::State, &Laid) -> Result<String, Problem> + Send + 'static,
+) -> Response {
+    let inside = site.clone();
+    let answer = site
+        .ask(kind, move |state| work(state, &*laid(&inside, &ids)?))
+        .await;
+    answered(answer)
+}
+
+fn answered(answer: Result<Result<String, Problem>, Problem>) -> Response {
+    match answer.and_then(|body| body) {
+        Ok(body) => reply(body),
+        Err(problem) => error::json(&problem),
+    }
 }
 
 fn reply(body: String) -> Response {

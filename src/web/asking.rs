@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use super::error::Problem;
+use super::laid::Laids;
 use crate::query::QueryError;
 use crate::store::StoreError;
 use crate::telemetry::clock;
@@ -29,6 +30,7 @@ pub(super) struct Site(Arc<Inside>);
 #[derive(Debug)]
 struct Inside {
     state: super::State,
+    laid: Laids,
     turns: Semaphore,
     places: Semaphore,
 }
@@ -37,6 +39,7 @@ impl Site {
     pub(super) fn new(state: super::State) -> Self {
         Self(Arc::new(Inside {
             state,
+            laid: Laids::default(),
             turns: Semaphore::new(AT_ONCE),
             places: Semaphore::new(AT_ONCE + WAITING),
         }))
@@ -45,6 +48,11 @@ impl Site {
     /// What needs no disk.
     pub(super) fn state(&self) -> &super::State {
         &self.0.state
+    }
+
+    /// The requests that were looked at last.
+    pub(super) fn laid(&self) -> &Laids {
+        &self.0.laid
     }
 
     /// Works on a question. Its time goes to the counters under `kind`.

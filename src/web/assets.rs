@@ -22,7 +22,8 @@ static STYLE: LazyLock<Asset> = LazyLock::new(|| {
         "text/css; charset=utf-8",
         concat!(
             include_str!("../../templates/dwindle.css"),
-            include_str!("../../templates/fleet.css")
+            include_str!("../../templates/fleet.css"),
+            include_str!("../../templates/request.css")
         ),
     )
 });
@@ -32,7 +33,8 @@ static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
         "text/javascript; charset=utf-8",
         concat!(
             include_str!("../../templates/dwindle.js"),
-            include_str!("../../templates/fleet.js")
+            include_str!("../../templates/fleet.js"),
+            include_str!("../../templates/request.js")
         ),
     )
 });

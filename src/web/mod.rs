@@ -10,6 +10,7 @@ mod error;
 mod fleet;
 mod guard;
 mod help;
+mod laid;
 mod list;
 mod params;
 mod period;
@@ -24,6 +25,7 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
 
+use crate::settings::TraceUrl;
 use crate::store::Store;
 use crate::telemetry::{self, Telemetry};
 
@@ -43,6 +45,8 @@ pub struct State {
     /// Where these pages listen, as `host:port`. When that is a loopback address, requests that
     /// name another host are refused (DNS rebinding).
     pub web_addr: String,
+    /// Where the user's own tracing backend shows a trace.
+    pub trace_url: Option<TraceUrl>,
 }
 
 /// What stays of what the store was given.
@@ -62,6 +66,10 @@ pub fn router(state: State) -> Router {
         .route("/", get(fleet::overview))
         .route("/requests", get(list::page))
         .route("/requests/{trace_id}/{request}", get(request::page))
+        .route(
+            "/requests/{trace_id}/{request}/compare",
+            get(request::compare),
+        )
         .route("/requests/{trace_id}", get(trace::page))
         .route("/traces", get(trace::find))
         .route("/traces/{trace_id}", get(trace::page))
@@ -90,7 +98,22 @@ pub fn router(state: State) -> Router {
         .route("/api/v1/requests/used", get(api::used))
         .route("/api/v1/filter", get(api::filter))
         .route("/api/v1/names", get(api::names))
+        .route("/api/v1/requests/{trace_id}/{request}", get(api::request))
+        .route(
+            "/api/v1/requests/{trace_id}/{request}/compare",
+            get(api::compare),
+        )
+        .route(
+            "/api/v1/requests/{trace_id}/{request}/attempts",
+            get(api::attempts),
+        )
+        .route(
+            "/api/v1/requests/{trace_id}/{request}/clocks",
+            get(api::clocks),
+        )
+        .route("/api/v1/requests/{trace_id}/{request}/find", get(api::find))
         .route("/api/v1/traces/{trace_id}", get(api::trace))
+        .route("/api/v1/traces/{trace_id}/otlp", get(api::otlp))
         .fallback(error::unknown)
         .method_not_allowed_fallback(error::method)
         .with_state(asking::Site::new(state))

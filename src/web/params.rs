@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::error::Problem;
+use crate::model::Nanos;
 use crate::report::svg::display_name;
 
 /// The pairs of a query string.
@@ -60,6 +61,15 @@ impl Params {
         }
     }
 
+    /// A time in milliseconds with up to six decimals.
+    pub(super) fn time(&self, name: &str) -> Result<Option<Nanos>, Problem> {
+        let Some(text) = self.get(name) else {
+            return Ok(None);
+        };
+        let time = millis(text).map(Some);
+        time.ok_or_else(|| bad(name, text, "milliseconds such as 900 or 12.5"))
+    }
+
     /// One of several words.
     pub(super) fn choice<T: Copy>(
         &self,
@@ -83,6 +93,51 @@ pub(super) fn bad(name: &str, value: &str, wanted: &str) -> Problem {
         "`{name}` is `{}`; it has to be {wanted}.",
         display_name(value, 60)
     ))
+}
+
+fn millis(text: &str) -> Option<Nanos> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number =
+        |text: &str, most| text.len() <= most && text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_number(whole, 12) || !is_number(fraction, 6) {
+        return None;
+    }
+    let whole: i64 = whole.parse().ok()?;
+    let fraction: i64 = format!("{fraction:0<6}").parse().ok()?;
+    Some(Nanos(sign * (whole * 1_000_000 + fraction)))
+}
+
+/// Milliseconds as an address has them, without a rest.
+pub(super) fn in_millis(time: Nanos) -> String {
+    let sign = if time < Nanos::ZERO { "-" } else { "" };
+    let time = time.0.unsigned_abs();
+    let text = format!("{sign}{}.{:06}", time / 1_000_000, time % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A text as one step of a path.
+pub(super) fn step(text: &str) -> String {
+    let mut out = String::new();
+    escape(text, &mut out).unwrap_or_default();
+    // A step of dots alone would be taken for a way up.
+    if out.bytes().all(|byte| byte == b'.') {
+        out = out.replace('.', "%2E");
+    }
+    out
+}
+
+fn escape(text: &str, out: &mut impl fmt::Write) -> fmt::Result {
+    text.bytes().try_for_each(|byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.write_char(char::from(byte))
+        } else {
+            write!(out, "%{byte:02X}")
+        }
+    })
 }
 
 fn decode(text: &str) -> String {
@@ -125,13 +180,7 @@ impl fmt::Display for Link<'_> {
         for (i, (name, value)) in pairs.enumerate() {
             f.write_str(if i == 0 { "?" } else { "&" })?;
             write!(f, "{name}=")?;
-            for byte in value.bytes() {
-                if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-                    write!(f, "{}", char::from(byte))?;
-                } else {
-                    write!(f, "%{byte:02X}")?;
-                }
-            }
+            escape(value, f)?;
         }
         Ok(())
     }
@@ -157,6 +206,35 @@ mod tests {
             ],
         };
         assert_eq!(link.to_string(), "/requests?cursor=a%20b%26c&sort=worst");
+    }
+
+    #[test]
+    fn times_are_read_as_they_are_written() {
+        for (text, nanos) in [
+            ("900", 900_000_000),
+            ("12.5", 12_500_000),
+            ("-0.000001", -1),
+            ("0", 0),
+        ] {
+            let params = Params::read(Some(&format!("from={text}")));
+            assert_eq!(params.time("from"), Ok(Some(Nanos(nanos))), "{text}");
+            assert_eq!(in_millis(Nanos(nanos)), text);
+        }
+        for text in [
+            "1e3",
+            ".5",
+            "-",
+            "1.0000001",
+            "9999999999999",
+            "1.-5",
+            "\u{661}",
+        ] {
+            let params = Params(vec![("from".to_owned(), text.to_owned())]);
+            assert!(params.time("from").is_err(), "{text}");
+        }
+        assert_eq!(Params::default().time("from"), Ok(None));
+        assert_eq!(step("a b/c"), "a%20b%2Fc");
+        assert_eq!(step(".."), "%2E%2E");
     }
 
     #[test]

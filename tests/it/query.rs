@@ -97,6 +97,7 @@ fn what_is_drawn_keeps_the_laws() {
             .map(|line| match line {
                 Line::Row(_) => 1,
                 Line::Folded(folded) => folded.rows,
+                Line::HandOver(_) => 0,
             })
             .sum();
         assert_eq!(shown, drawn.rows.len(), "{name}");

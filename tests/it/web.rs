@@ -4,6 +4,7 @@ mod api;
 mod filter;
 mod list;
 mod markup;
+mod request;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use dwindle::model::{
 use dwindle::otlp::Limits;
 use dwindle::query::{facts, ledger, number, waterfall};
 use dwindle::report::json;
+use dwindle::settings::TraceUrl;
 use dwindle::store::{Store, Stored};
 use dwindle::telemetry::Telemetry;
 use dwindle::web::{self, Keeping};
@@ -32,6 +34,7 @@ use markup::Element;
 struct Site {
     store: Arc<Store>,
     keeping: Keeping,
+    trace_url: Option<TraceUrl>,
 }
 
 struct Answer {
@@ -61,6 +64,7 @@ impl Site {
         Self {
             store: Arc::new(Store::in_memory(10_000, usize::MAX)),
             keeping: Keeping::Memory,
+            trace_url: None,
         }
     }
 
@@ -103,6 +107,7 @@ impl Site {
             grpc_addr: "127.0.0.1:4317".to_owned(),
             http_addr: "127.0.0.1:4318".to_owned(),
             web_addr: "127.0.0.1:4319".to_owned(),
+            trace_url: self.trace_url.clone(),
         });
         let response = router.oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
@@ -810,7 +815,7 @@ async fn a_large_request_makes_a_page_of_bounded_size_that_says_what_is_not_on_i
         for query in [
             "?fold=none",
             "",
-            "?fold=none&rows=500&from=300",
+            "?fold=none&rows=500&from_row=300",
             "?fold=none&open=0",
         ] {
             let answer = site.get(&format!("{path}{query}")).await;

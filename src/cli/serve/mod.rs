@@ -87,6 +87,7 @@ async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
         grpc_addr: sockets.grpc_addr.clone(),
         http_addr: sockets.http_addr.clone(),
         web_addr: sockets.web_addr.clone(),
+        trace_url: settings.web.trace_url.value.clone(),
     });
 
     let mut signals = Signals::new()?;

@@ -5,54 +5,71 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::out::Out;
-use crate::model::{Attributes, Event, Link, Resource, Scope, Span, SpanLog, Status, Value};
+use crate::model::{Attributes, Event, Link, Resource, Scope, Span, SpanLog, Status, Trace, Value};
 use crate::otlp::proto::{kind_number, runs, status_number};
 
 /// The spans as one `ExportTraceServiceRequest` in OTLP/JSON, in their order.
 pub fn traces_to_json(spans: &[Span]) -> String {
     let mut out = Out::with_capacity(spans.len() * 512);
+    out.object(|out| resource_spans(out, spans));
+    out.finish()
+}
+
+/// A trace as one document: `TracesData` with what is kept of its log records beside the spans, as
+/// in `LogsData`. Whoever wants one of the two passes over the other.
+pub fn trace_to_json(trace: &Trace) -> String {
+    let mut out = Out::with_capacity(trace.spans.len() * 512 + trace.logs.len() * 256);
     out.object(|out| {
-        out.list(
-            "resourceSpans",
-            runs(spans, Span::same_resource),
-            |out, spans| {
-                out.object(|out| {
-                    let Some(first) = spans.first() else { return };
-                    resource(out, &first.resource);
-                    out.list("scopeSpans", runs(spans, Span::same_scope), |out, spans| {
-                        out.object(|out| {
-                            let Some(first) = spans.first() else { return };
-                            scope(out, &first.scope);
-                            out.list("spans", spans, |out, one| out.object(|out| span(out, one)));
-                            out.text("schemaUrl", &first.scope.schema_url);
-                        });
-                    });
-                    out.text("schemaUrl", &first.resource.schema_url);
-                });
-            },
-        );
+        resource_spans(out, &trace.spans);
+        if !trace.logs.is_empty() {
+            resource_logs(out, &trace.logs);
+        }
     });
     out.finish()
+}
+
+fn resource_spans(out: &mut Out, spans: &[Span]) {
+    out.list(
+        "resourceSpans",
+        runs(spans, Span::same_resource),
+        |out, spans| {
+            out.object(|out| {
+                let Some(first) = spans.first() else { return };
+                resource(out, &first.resource);
+                out.list("scopeSpans", runs(spans, Span::same_scope), |out, spans| {
+                    out.object(|out| {
+                        let Some(first) = spans.first() else { return };
+                        scope(out, &first.scope);
+                        out.list("spans", spans, |out, one| out.object(|out| span(out, one)));
+                        out.text("schemaUrl", &first.scope.schema_url);
+                    });
+                });
+                out.text("schemaUrl", &first.resource.schema_url);
+            });
+        },
+    );
 }
 
 /// The log records as one `ExportLogsServiceRequest` in OTLP/JSON, in their order: what is kept of
 /// them, under no resource and no scope.
 pub fn logs_to_json(logs: &[SpanLog]) -> String {
     let mut out = Out::with_capacity(logs.len() * 256);
-    out.object(|out| {
-        out.list("resourceLogs", [logs], |out, logs| {
-            out.object(|out| {
-                out.list("scopeLogs", [logs], |out, logs| {
-                    out.object(|out| {
-                        out.list("logRecords", logs, |out, one| {
-                            out.object(|out| log(out, one));
-                        });
+    out.object(|out| resource_logs(out, logs));
+    out.finish()
+}
+
+fn resource_logs(out: &mut Out, logs: &[SpanLog]) {
+    out.list("resourceLogs", [logs], |out, logs| {
+        out.object(|out| {
+            out.list("scopeLogs", [logs], |out, logs| {
+                out.object(|out| {
+                    out.list("logRecords", logs, |out, one| {
+                        out.object(|out| log(out, one));
                     });
                 });
             });
         });
     });
-    out.finish()
 }
 
 fn log(out: &mut Out, log: &SpanLog) {

@@ -21,7 +21,7 @@ use super::{Batch, DecodeError, Decoded, Limits};
 use reader::{Reader, Shape, Syntax};
 
 pub(crate) use document::{Found, document};
-pub use encode::{logs_to_json, traces_to_json};
+pub use encode::{logs_to_json, trace_to_json, traces_to_json};
 pub(crate) use out::Out;
 pub(crate) use recent::Recent;
 pub(crate) use span::Faults;

@@ -63,6 +63,13 @@ impl Filter {
         parse::filter(text, Some(now))
     }
 
+    /// The requests of which each of these fields is just this text; `None` if there is no such
+    /// field, or no pair.
+    pub fn equal(pairs: &[(&str, &str)]) -> Option<Self> {
+        let tests = pairs.iter().map(|(name, text)| Self::equals(name, text));
+        Self::all(tests.collect::<Option<Vec<Self>>>()?)
+    }
+
     /// Requests of which a field of texts or words is just this; `None` if there is no such field.
     pub fn equals(name: &str, text: &str) -> Option<Self> {
         let field = field(name).filter(|field| matches!(field.kind, Kind::Text | Kind::Word(_)))?;

@@ -2,7 +2,7 @@
 
 use super::rows::{self, Order};
 use super::stretches::{Pieces, kind_of, late_kind};
-use super::{Row, Stretch};
+use super::{Range, Stretch};
 use crate::model::{Nanos, Request};
 
 /// The strip keeps no stretch shorter than this part of the axis.
@@ -14,11 +14,13 @@ const MOST_TICKS: i64 = 8;
 /// A tick nearer to the deadline than this many per cent of the axis would run into its flag.
 const FLAG_PER_CENT: i64 = 9;
 
-/// Where the axis ends, and the round times on it.
-pub(super) fn axis(request: &Request, rows: &[Row]) -> (Nanos, Vec<Nanos>) {
-    let last = rows
-        .iter()
-        .map(|row| row.end)
+/// Where the axis ends, and the round times on it; `ends` are those of the rows.
+pub(super) fn axis(
+    request: &Request,
+    ends: impl IntoIterator<Item = Nanos>,
+) -> (Nanos, Vec<Nanos>) {
+    let last = ends
+        .into_iter()
         .fold(request.elapsed, Nanos::max)
         .max(Nanos(1000));
     // A deadline that is not far off belongs into the picture; one at ten times the length would
@@ -27,20 +29,23 @@ pub(super) fn axis(request: &Request, rows: &[Row]) -> (Nanos, Vec<Nanos>) {
         Some(deadline) if deadline.scaled(1, 2) <= last => last.max(deadline),
         _ => last,
     };
-    let end = shown.scaled(110, 100);
-    let step = step(end);
-    let near = end.scaled(FLAG_PER_CENT, 100);
-    let ticks = (0..=MOST_TICKS)
-        .map(|i| Nanos(step.0.saturating_mul(i)))
-        .take_while(|&tick| tick < end)
+    let to = shown.scaled(110, 100);
+    let from = Nanos::ZERO;
+    (to, ticks(Range { from, to }, request.budget))
+}
+
+/// The round times in a range, but for those that would run into the deadline's flag.
+pub(super) fn ticks(range: Range, deadline: Option<Nanos>) -> Vec<Nanos> {
+    let step = step(range.length());
+    let near = range.length().scaled(FLAG_PER_CENT, 100);
+    let first = range.from.0.div_euclid(step.0) + i64::from(range.from.0.rem_euclid(step.0) > 0);
+    (0..=MOST_TICKS)
+        .map(|i| Nanos(step.0.saturating_mul(first.saturating_add(i))))
+        .take_while(|&tick| tick < range.to)
         .filter(|&tick| {
-            tick == Nanos::ZERO
-                || request
-                    .budget
-                    .is_none_or(|deadline| (tick - deadline).abs() >= near)
+            tick == Nanos::ZERO || deadline.is_none_or(|deadline| (tick - deadline).abs() >= near)
         })
-        .collect();
-    (end, ticks)
+        .collect()
 }
 
 /// A round step that divides the axis into at most six.

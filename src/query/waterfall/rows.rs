@@ -1,8 +1,11 @@
 //! Which rows there are, in which order, and everything about one that is not its bar.
 
+use std::collections::BTreeMap;
+
 use super::stretches::{self, Pieces};
 use super::{MAX_INDENT, Row, Sent, StretchKind};
 use crate::model::{Call, CallKind, Culprit, Hop, How, Nanos, Part, Request, Text, Verdict};
+use crate::query::attempts;
 
 /// Two budgets that differ by less are told to be the same: `grpc-timeout` is rounded.
 const TOLERANCE: Nanos = Nanos::from_millis(2);
@@ -55,8 +58,25 @@ pub(super) fn order(request: &Request) -> Order {
         Some(index) => (call_of(request, hop, index).start, 1, index),
         None => (hops[hop].start, 0, hop),
     };
-    for list in &mut children {
+    for (id, list) in children.iter_mut().enumerate() {
         list.sort_by_key(start);
+        let Some(groups) = attempts::groups(&hops[id]) else {
+            continue;
+        };
+        // Attempts of one call stand together, where its first one is.
+        let group_of = |&(child, call): &(usize, Option<usize>)| {
+            let entered = entry.get(child).copied().flatten().map(|(_, call)| call);
+            call.or(entered).and_then(|call| groups.get(call).copied())
+        };
+        let mut first: BTreeMap<usize, usize> = BTreeMap::new();
+        let places: Vec<usize> = list
+            .iter()
+            .enumerate()
+            .map(|(at, child)| group_of(child).map_or(at, |of| *first.entry(of).or_insert(at)))
+            .collect();
+        let mut placed: Vec<_> = places.into_iter().zip(list.drain(..)).collect();
+        placed.sort_by_key(|(place, _)| *place);
+        list.extend(placed.into_iter().map(|(_, child)| child));
     }
 
     let mut order = Order {
@@ -97,9 +117,18 @@ pub(super) fn order(request: &Request) -> Order {
 }
 
 fn guides_under(parent: &Item) -> Vec<bool> {
-    let mut guides = parent.guides.clone();
-    if parent.depth > 0 && guides.len() < MAX_INDENT {
-        guides.push(!parent.last);
+    with_level(&parent.guides, parent.depth, parent.last)
+}
+
+/// The vertical lines left of whatever hangs under a row.
+pub(super) fn guides_below(row: &Row) -> Vec<bool> {
+    with_level(&row.guides, row.depth, row.last)
+}
+
+fn with_level(guides: &[bool], depth: usize, last: bool) -> Vec<bool> {
+    let mut guides = guides.to_vec();
+    if depth > 0 && guides.len() < MAX_INDENT {
+        guides.push(!last);
     }
     guides
 }

@@ -231,6 +231,7 @@ fn a_large_request_folds_what_is_quiet() {
         .map(|line| match line {
             Line::Row(row) => (*row, 1, 0),
             Line::Folded(folded) => (folded.first, folded.rows, folded.hops),
+            Line::HandOver(_) => panic!("nothing was handed over"),
         })
         .collect();
     assert_eq!(shown, [(0, 1, 0), (1, 29, 29), (30, 1, 0), (31, 30, 30)]);
@@ -249,7 +250,7 @@ fn many_dependency_calls_are_folded_too() {
     let folded: Vec<_> = lines
         .iter()
         .filter_map(|line| match line {
-            Line::Row(_) => None,
+            Line::Row(_) | Line::HandOver(_) => None,
             Line::Folded(folded) => Some((folded.rows, folded.hops)),
         })
         .collect();
@@ -407,4 +408,22 @@ proptest! {
             prop_assert_eq!(late, row.late);
         }
     }
+}
+
+#[test]
+fn raw_clocks_move_each_row_by_what_aligned_it() {
+    let mut request = chain();
+    request.hops[2].clock_offset = ms(7);
+    let aligned = waterfall(&request);
+    let raw = aligned.on_own_clocks(&request);
+    for (one, other) in aligned.rows.iter().zip(&raw.rows) {
+        let by = request.hops[one.hop].clock_offset;
+        assert_eq!((one.start, one.end), (other.start + by, other.end + by));
+        assert_eq!(one.deadline, other.deadline.map(|deadline| deadline + by));
+        assert_eq!(
+            (one.left, one.own, one.late),
+            (other.left, other.own, other.late)
+        );
+    }
+    assert_eq!(aligned.strip, raw.strip);
 }

@@ -28,7 +28,7 @@ impl fmt::Display for AxisHead<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(r#"<svg class="bars ax" aria-hidden="true">"#)?;
         let (near, far) = match self.deadline {
-            Some(deadline) if self.scale.reaches(deadline) => (Some(deadline), None),
+            Some(deadline) if self.scale.shows(deadline) => (Some(deadline), None),
             far => (None, far),
         };
         let flag = near.map(|deadline| (self.scale.at(deadline), deadline));
@@ -38,7 +38,7 @@ impl fmt::Display for AxisHead<'_> {
             if flag.is_some_and(|(at, _)| at.less(x) < CLEAR && x.less(at) < CLEAR) {
                 continue;
             }
-            let anchor = if *tick == Nanos::ZERO {
+            let anchor = if x == Percent::ZERO {
                 "start"
             } else {
                 "middle"
@@ -74,15 +74,25 @@ impl fmt::Display for AxisHead<'_> {
             )?;
         }
         if let Some(deadline) = far {
-            // The axis ends long before it; an arrow says where it would be.
-            let text = format!("deadline {} \u{2192}", number::ms_unit(deadline));
+            // The axis does not show it; an arrow says where it would be.
+            let time = number::ms_unit(deadline);
+            let text = format!("deadline {time} \u{2192}");
             let wide = text.chars().count() * 13 / 2 + 6;
-            write!(
-                f,
-                r#"<svg class="fl" x="100%" y="0"><rect class="flag" x="-{width}em" y=".2em" width="{width}em" height="1.65em"/><text class="flagt" x="-{middle}em" y="1.03em" dy=".35em" text-anchor="middle">{text}</text></svg>"#,
-                width = tenths(wide),
-                middle = tenths(wide / 2),
-            )?;
+            if self.scale.reaches(deadline) {
+                write!(
+                    f,
+                    r#"<svg class="fl" x="0%" y="0"><rect class="flag" x="0" y=".2em" width="{width}em" height="1.65em"/><text class="flagt" x="{middle}em" y="1.03em" dy=".35em" text-anchor="middle">← deadline {time}</text></svg>"#,
+                    width = tenths(wide),
+                    middle = tenths(wide / 2),
+                )?;
+            } else {
+                write!(
+                    f,
+                    r#"<svg class="fl" x="100%" y="0"><rect class="flag" x="-{width}em" y=".2em" width="{width}em" height="1.65em"/><text class="flagt" x="-{middle}em" y="1.03em" dy=".35em" text-anchor="middle">{text}</text></svg>"#,
+                    width = tenths(wide),
+                    middle = tenths(wide / 2),
+                )?;
+            }
         }
         f.write_str("</svg>")
     }

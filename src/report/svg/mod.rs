@@ -28,7 +28,7 @@ pub use ledger::{LedgerBar, LedgerPiece, PieceLook, Swatch};
 pub use legend::Legend;
 pub use map::{MapDrawing, MapEdge, MapNode};
 pub use mini::MiniBar;
-pub use row::{FoldedBars, RowBars};
+pub use row::{FoldedBars, HandOverBars, RowBars};
 pub use scale::{Percent, Scale};
 pub use strip::Strip;
 pub use tree::Tree;

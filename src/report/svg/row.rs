@@ -5,7 +5,7 @@ use std::fmt;
 use super::Scale;
 use super::scale::Percent;
 use crate::model::{How, Nanos};
-use crate::query::waterfall::{Folded, Row, StretchKind};
+use crate::query::waterfall::{Folded, HandOver, Row, Stretch, StretchKind};
 use crate::report::number;
 
 /// Stretches narrower than this join their neighbours.
@@ -83,7 +83,7 @@ impl RowBars<'_> {
     /// drawn as the longest among them, so that a row stays small however many calls it made.
     fn drawn(&self) -> Vec<Drawn> {
         let mut out: Vec<Drawn> = Vec::new();
-        for stretch in &self.row.stretches {
+        for stretch in self.stretches() {
             let (x, width) = self.scale.span(stretch.start, stretch.end);
             let one = Drawn {
                 x,
@@ -104,8 +104,16 @@ impl RowBars<'_> {
         out
     }
 
+    /// Those of which something is on the axis.
+    fn stretches(&self) -> impl Iterator<Item = &Stretch> {
+        let scale = self.scale;
+        let all = self.row.stretches.iter();
+        all.filter(move |stretch| scale.meets(stretch.start, stretch.end))
+    }
+
     fn expected(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((start, end)) = self.row.expected.filter(|(start, end)| start < end) {
+        let is_seen = |(start, end): &(Nanos, Nanos)| start < end && self.scale.meets(*start, *end);
+        if let Some((start, end)) = self.row.expected.filter(is_seen) {
             let (x, width) = self.scale.span(start, end);
             let how = match self.row.how {
                 How::Observed | How::Sent => "",
@@ -116,7 +124,7 @@ impl RowBars<'_> {
             };
             write!(f, r#"<rect class="exp{how}" x="{x}" width="{width}"/>"#)?;
         }
-        if let Some((start, end)) = self.row.overhang.filter(|(start, end)| start < end) {
+        if let Some((start, end)) = self.row.overhang.filter(is_seen) {
             let (x, width) = self.scale.span(start, end);
             write!(f, r#"<rect class="exp over" x="{x}" width="{width}"/>"#)?;
         }
@@ -141,7 +149,12 @@ impl RowBars<'_> {
 
     fn marks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut last = None;
-        for end in &self.row.given_up {
+        for end in self
+            .row
+            .given_up
+            .iter()
+            .filter(|end| self.scale.shows(**end))
+        {
             let x = self.scale.at(*end);
             // Crosses that would lie on each other are one.
             if last.is_some_and(|last: Percent| {
@@ -155,24 +168,29 @@ impl RowBars<'_> {
                 r#"<svg x="{x}" y="56.25%"><path class="cutm" d="M-4-4 4 4M4-4-4 4"/></svg>"#
             )?;
         }
-        if let Some((first, last)) = self.row.arrival_range {
+        let range = self.row.arrival_range;
+        if let Some((first, last)) = range.filter(|range| self.scale.meets(range.0, range.1)) {
             let (from, to) = (self.scale.at(first), self.scale.at(last));
             write!(
                 f,
                 r#"<line class="wh" x1="{from}" x2="{to}" y1="88%" y2="88%"/>"#
             )?;
-            for x in [from, to] {
-                write!(
-                    f,
-                    r#"<line class="wh" x1="{x}" x2="{x}" y1="80%" y2="96%"/>"#
-                )?;
+            for end in [first, last] {
+                // A range without a bound on one side has no end there, either.
+                if self.scale.shows(end) {
+                    let x = self.scale.at(end);
+                    write!(
+                        f,
+                        r#"<line class="wh" x1="{x}" x2="{x}" y1="80%" y2="96%"/>"#
+                    )?;
+                }
             }
         }
         Ok(())
     }
 
     fn labels(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for stretch in &self.row.stretches {
+        for stretch in self.stretches() {
             let ground = match stretch.kind {
                 StretchKind::Held => "",
                 StretchKind::HeldDependency => " d",
@@ -190,7 +208,7 @@ impl RowBars<'_> {
                 )?;
             }
         }
-        if self.row.late > Nanos::ZERO {
+        if self.row.late > Nanos::ZERO && self.scale.shows(self.row.end) {
             let end = self.scale.at(self.row.end);
             let text = format!("+{}", number::ms(self.row.late));
             // One character more for the gap between the bar and its label.
@@ -233,11 +251,13 @@ impl fmt::Display for FoldedBars<'_> {
         };
         line.ground(self.ticks, f)?;
         let (x, width) = self.scale.span(self.folded.start, self.folded.end);
-        write!(
-            f,
-            r#"<rect {} x="{x}" width="{width}"/>"#,
-            block(StretchKind::Beside)
-        )?;
+        if self.scale.meets(self.folded.start, self.folded.end) {
+            write!(
+                f,
+                r#"<rect {} x="{x}" width="{width}"/>"#,
+                block(StretchKind::Beside)
+            )?;
+        }
         line.draw(f)?;
         let text = format!(
             "{} in {}",
@@ -255,6 +275,51 @@ impl fmt::Display for FoldedBars<'_> {
     }
 }
 
+/// The bars of a request that was handed over: a short stroke where it began, if that is known.
+#[derive(Debug, Clone, Copy)]
+pub struct HandOverBars<'a> {
+    /// The line.
+    pub line: &'a HandOver,
+    /// When the request began, from this one's start.
+    pub start: Option<Nanos>,
+    /// The effective deadline of the hop that handed it over; it does not bind the request.
+    pub deadline: Option<Nanos>,
+    /// That of the line above.
+    pub above: Option<Nanos>,
+    /// The axis that all rows share.
+    pub scale: Scale,
+    /// Its round times.
+    pub ticks: &'a [Nanos],
+}
+
+impl fmt::Display for HandOverBars<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(r#"<svg class="bars" aria-hidden="true">"#)?;
+        let line = Line {
+            deadline: self.deadline,
+            above: self.above,
+            scale: self.scale,
+        };
+        line.ground(self.ticks, f)?;
+        line.draw(f)?;
+        if let Some(start) = self.start.filter(|start| self.scale.shows(*start)) {
+            let x = self.scale.at(start);
+            write!(
+                f,
+                r#"<svg x="{x}" y="56.25%"><path class="hov" d="M0 0H8"/></svg>"#
+            )?;
+            let text = "\u{2192} own request, its own deadline";
+            if let Some(class) = Percent::FULL.less(x).label_class(text.chars().count() + 2) {
+                write!(
+                    f,
+                    r#"<text class="lab n {class}" x="{x}" dx="12" y="56.25%">{text}</text>"#
+                )?;
+            }
+        }
+        f.write_str("</svg>")
+    }
+}
+
 /// The deadline through a row, with the ground behind it.
 struct Line {
     deadline: Option<Nanos>,
@@ -267,12 +332,20 @@ impl Line {
     fn at(&self) -> Option<Percent> {
         let deadline = self
             .deadline
+            .filter(|deadline| self.scale.shows(*deadline))?;
+        Some(self.scale.at(deadline))
+    }
+
+    /// Where the time after it begins on the axis.
+    fn after(&self) -> Option<Percent> {
+        let deadline = self
+            .deadline
             .filter(|deadline| self.scale.reaches(*deadline))?;
         Some(self.scale.at(deadline))
     }
 
     fn ground(&self, ticks: &[Nanos], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(x) = self.at() {
+        if let Some(x) = self.after() {
             let width = Percent::FULL.less(x);
             write!(
                 f,

@@ -3,30 +3,57 @@
 use std::fmt;
 
 use crate::model::Nanos;
+use crate::query::waterfall::Range;
 
-/// An axis from 0 to its end.
+/// An axis from a start to an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
+    start: i64,
     end: i64,
 }
 
 impl Scale {
-    /// An axis that ends at `end`; an end of nothing counts as one nanosecond.
+    /// An axis from 0 that ends at `end`; an end of nothing counts as one nanosecond.
     pub fn new(end: Nanos) -> Self {
-        Self { end: end.0.max(1) }
+        Self::of(Range {
+            from: Nanos::ZERO,
+            to: end,
+        })
+    }
+
+    /// An axis that shows a range; an empty one counts as one nanosecond.
+    pub fn of(range: Range) -> Self {
+        Self {
+            start: range.from.0,
+            end: range.to.0.max(range.from.0.saturating_add(1)),
+        }
     }
 
     /// Where an instant lies, kept within the axis.
     pub fn at(self, time: Nanos) -> Percent {
-        let wide = i128::from(time.0) * i128::from(Percent::FULL.0);
-        let end = i128::from(self.end);
-        let rounded = (wide * 2 + end).div_euclid(end * 2);
+        let since = i128::from(time.0) - i128::from(self.start);
+        let length = i128::from(self.end) - i128::from(self.start);
+        let rounded = (since * i128::from(Percent::FULL.0) * 2 + length).div_euclid(length * 2);
         Percent(rounded.clamp(0, i128::from(Percent::FULL.0)) as i64)
     }
 
-    /// Whether an instant lies on the axis; one before it does, at its start.
+    /// Whether an instant lies before the axis ends; it may lie before its start.
     pub fn reaches(self, time: Nanos) -> bool {
         time.0 <= self.end
+    }
+
+    /// Whether an instant lies on the axis. What comes before an axis that begins with the
+    /// request counts as at its start.
+    pub fn shows(self, time: Nanos) -> bool {
+        self.reaches(time) && (time.0 >= self.start || self.start == 0)
+    }
+
+    /// Whether anything of a stretch lies on the axis.
+    pub fn meets(self, start: Nanos, end: Nanos) -> bool {
+        let instant = start == end && self.shows(start);
+        instant
+            || (end.0 > self.start && start.0 < self.end)
+            || (self.start == 0 && start.0 < self.end)
     }
 
     /// Where a stretch begins and how wide it is, kept within the axis.
@@ -152,6 +179,26 @@ mod tests {
             (x.to_string(), width.to_string()),
             ("0.069%".into(), "69.375%".into())
         );
+    }
+
+    #[test]
+    fn a_part_of_the_time_fills_the_axis_and_the_rest_is_off_it() {
+        let ms = Nanos::from_millis;
+        let scale = Scale::of(Range {
+            from: ms(400),
+            to: ms(900),
+        });
+        let at = |time| scale.at(ms(time)).to_string();
+        assert_eq!(
+            (at(400), at(650), at(900)),
+            ("0%".into(), "50%".into(), "100%".into())
+        );
+        assert_eq!((at(0), at(1000)), ("0%".into(), "100%".into()));
+        assert!(scale.shows(ms(400)) && scale.shows(ms(900)));
+        assert!(!scale.shows(ms(399)) && !scale.shows(ms(901)) && scale.reaches(ms(399)));
+        assert!(scale.meets(ms(0), ms(401)) && scale.meets(ms(899), ms(2000)));
+        assert!(!scale.meets(ms(0), ms(400)) && !scale.meets(ms(900), ms(1000)));
+        assert!(scale.meets(ms(500), ms(500)) && !scale.meets(ms(300), ms(300)));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use super::scale::Percent;
 use super::{Escaped, Scale, display_name};
 use crate::model::Nanos;
-use crate::query::waterfall::{Row, Stretch, StretchKind};
+use crate::query::waterfall::{Range, Row, Stretch, StretchKind};
 use crate::report::number;
 
 /// Stretches that the label names, the longest.
@@ -26,8 +26,10 @@ pub struct Strip<'a> {
     pub rows: &'a [Row],
     /// The request's deadline.
     pub deadline: Option<Nanos>,
-    /// The axis.
+    /// The axis: all of the time, whatever is shown of it below.
     pub scale: Scale,
+    /// What is shown below, if that is not all.
+    pub window: Option<Range>,
 }
 
 impl fmt::Display for Strip<'_> {
@@ -65,6 +67,15 @@ impl fmt::Display for Strip<'_> {
         }
         for stretch in self.stretches {
             self.name(stretch, f)?;
+        }
+        if let Some(window) = self.window {
+            let (x, width) = self.scale.span(window.from, window.to);
+            let end = x.plus(width);
+            let rest = Percent::FULL.less(end);
+            write!(
+                f,
+                r#"<rect class="veil" x="0" width="{x}" height="100%"/><rect class="veil" x="{end}" width="{rest}" height="100%"/><rect class="frame" x="{x}" width="{width}"/>"#
+            )?;
         }
         f.write_str("</svg>")
     }
@@ -131,6 +142,15 @@ impl Strip<'_> {
         }
         if self.stretches.len() > NAMED {
             out.push_str(", and shorter stretches");
+        }
+        if let Some(Range { from, to }) = self.window {
+            write!(
+                out,
+                "; shown below: {} to {}",
+                number::ms_unit(from),
+                number::ms_unit(to)
+            )
+            .unwrap_or_default();
         }
         out
     }

@@ -97,6 +97,8 @@ pub(super) fn draw(pen: &mut Pen, waterfall: &Waterfall) {
                     draw_folded(pen, row, &folded, &columns, axis);
                 }
             }
+            // Links are of no use here; the JSON has them.
+            Line::HandOver(_) => {}
         }
     }
     legend(pen, &used);

@@ -1,14 +1,19 @@
 //! What an opened row shows.
 
+use std::collections::HashSet;
+
 use super::LONG;
-use super::window::TextLink;
-use super::words::{Markup, link_to, name, put, sentence};
-use crate::model::{CallKind, HandedOver, Request};
+use super::clocks::clock_words;
+use super::window::{MOST_FIND, TextLink};
+use super::words::{Markup, link_to, name, put, sentence, service_link};
+use crate::model::{CallKind, HandedOver, Nanos, Request, SpanId};
 use crate::query::detail::{CallDetail, Detail, SpanDetail, detail};
 use crate::query::waterfall::Row;
 use crate::report::number;
 use crate::report::svg::{Badge, display_name};
 use crate::store::Stored;
+use crate::web::laid::Laid;
+use crate::web::params::Link;
 
 /// What a row shows of its parts; the rest is counted.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +54,10 @@ pub(in crate::web) struct DetailView {
     pub(in crate::web) handed_over: Vec<TextLink>,
     pub(in crate::web) spans: Vec<SpanView>,
     pub(in crate::web) more_spans: Option<String>,
+    /// Where to look next.
+    pub(in crate::web) next: Vec<TextLink>,
+    /// By how much its clock was moved.
+    pub(in crate::web) clock: Option<String>,
 }
 
 #[derive(Debug)]
@@ -72,6 +81,9 @@ pub(in crate::web) struct CallView {
 #[derive(Debug)]
 pub(in crate::web) struct SpanView {
     pub(in crate::web) id: String,
+    /// Whether it bears its anchor; of several views of a span the first does.
+    pub(in crate::web) anchor: bool,
+    pub(in crate::web) href: String,
     pub(in crate::web) name: String,
     /// `server, status unset`.
     pub(in crate::web) about: String,
@@ -85,20 +97,33 @@ pub(in crate::web) struct AttributeView {
     pub(in crate::web) value: String,
     /// A budget was read from it.
     pub(in crate::web) used: bool,
+    /// The rows of the request that have it, too.
+    pub(in crate::web) href: Option<String>,
 }
 
 impl DetailView {
     /// The opened part of a row; with `whole` all that there is, otherwise what fits among many.
     pub(in crate::web) fn new(
-        stored: &Stored,
-        request: &Request,
+        laid: &Laid,
         row: &Row,
         index: usize,
         whole: bool,
+        anchors: &mut HashSet<SpanId>,
     ) -> Self {
         let room = if whole { ALL } else { SOME };
+        let (stored, request) = (&laid.stored, laid.request());
         let detail = detail(request, &stored.trace, row);
         let owner = format!("{} {}", name(&row.name), name(&row.operation));
+        let path = link_to(request.trace_id, request.request);
+        // A call that has a row of its own has its span there.
+        let elsewhere: HashSet<SpanId> = match row.call {
+            Some(_) => HashSet::new(),
+            None => calls_with_rows(request, row).collect(),
+        };
+        let mut anchored = |id: SpanId| {
+            (detail.spans.first().is_some_and(|entry| entry.id == id) || !elsewhere.contains(&id))
+                && anchors.insert(id)
+        };
         Self {
             origin_title: match detail.left {
                 Some(left) => format!("Where {} comes from", number::ms_unit(left)),
@@ -128,12 +153,24 @@ impl DetailView {
                 .spans
                 .iter()
                 .take(room.spans)
-                .map(|one| span(one, room))
+                .map(|one| span(one, room, &path, anchored(one.id)))
                 .collect(),
             more_spans: more(
                 detail.spans.len().saturating_sub(room.spans) + detail.spans_left_out,
                 ("span is", "spans are"),
             ),
+            next: match row.call {
+                None => vec![TextLink {
+                    href: service_link(&row.name, &row.operation),
+                    text: format!("{owner} over time"),
+                }],
+                Some(_) => Vec::new(),
+            },
+            clock: request
+                .hops
+                .get(row.hop)
+                .filter(|hop| hop.clock_offset != Nanos::ZERO)
+                .map(|hop| clock_words(hop.clock_offset, hop.clock_interval)),
         }
     }
 
@@ -158,8 +195,18 @@ impl DetailView {
             .iter()
             .map(|span| attributes(span) + 2 * FRAME)
             .sum();
-        origin + calls + spans + self.divide.len() * FRAME + 4 * FRAME
+        let next: usize = self.next.iter().map(|link| link.href.len() + FRAME).sum();
+        origin + calls + spans + next + self.divide.len() * FRAME + 4 * FRAME
     }
+}
+
+/// The spans of a hop's calls that have a row of their own.
+fn calls_with_rows<'a>(request: &'a Request, row: &Row) -> impl Iterator<Item = SpanId> + use<'a> {
+    let hop = request.hops.get(row.hop);
+    let calls = hop.map_or(&[][..], |hop| hop.calls.as_slice()).iter();
+    calls
+        .filter(|call| call.hop.is_none())
+        .map(|call| call.span_id)
 }
 
 /// A request that goes its own way, by its name if it is of this trace.
@@ -173,6 +220,18 @@ fn handed_over(stored: &Stored, other: &HandedOver) -> TextLink {
             None => format!("{} in trace {}", other.request, other.trace_id),
         },
     }
+}
+
+/// The rows of the request that have an attribute, if it can be asked for.
+fn find_link(path: &str, key: &str, value: &str) -> Option<String> {
+    let find = format!("{key}={value}");
+    (find.chars().count() <= MOST_FIND).then(|| {
+        Link {
+            path,
+            pairs: &[("find", Some(&find))],
+        }
+        .to_string()
+    })
 }
 
 fn more(count: usize, (one, many): (&str, &str)) -> Option<String> {
@@ -223,7 +282,7 @@ fn call(call: &CallDetail) -> CallView {
     }
 }
 
-fn span(span: &SpanDetail, room: Room) -> SpanView {
+fn span(span: &SpanDetail, room: Room, path: &str, anchor: bool) -> SpanView {
     let mut about = format!("{}, status {}", span.kind, span.status);
     if !span.message.is_empty() {
         put(
@@ -239,6 +298,10 @@ fn span(span: &SpanDetail, room: Room) -> SpanView {
             key: name(&one.key),
             value: display_name(&one.value, room.value),
             used: one.budget,
+            // Not on every row of many: the addresses would be most of the page.
+            href: (one.budget || room.spans == usize::MAX)
+                .then(|| find_link(path, &one.key, &one.value))
+                .flatten(),
         });
     }
     let left_out = span.attributes.len().saturating_sub(room.attributes) + span.attributes_left_out;
@@ -247,9 +310,12 @@ fn span(span: &SpanDetail, room: Room) -> SpanView {
             key: format!("event at {}", number::ms_unit(*at)),
             value: name(event),
             used: false,
+            href: None,
         });
     }
     SpanView {
+        href: format!("{path}?span={}#span-{}", span.id, span.id),
+        anchor,
         id: span.id.to_string(),
         name: name(&span.name),
         about,

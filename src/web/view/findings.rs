@@ -5,6 +5,7 @@ use crate::model::{Request, Severity};
 use crate::query::findings::{Group, groups};
 use crate::report::number;
 use crate::report::svg::{Icon, display_name};
+use crate::web::params::Link;
 
 /// All findings of one rule, ready to print.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub(in crate::web) struct FindingView {
     pub(in crate::web) icon_class: &'static str,
     pub(in crate::web) severity: &'static str,
     pub(in crate::web) rule: &'static str,
+    /// Where else it is found.
+    pub(in crate::web) href: String,
     pub(in crate::web) count: Option<String>,
     pub(in crate::web) edge: String,
     pub(in crate::web) owner: String,
@@ -51,6 +54,14 @@ fn view(group: &Group) -> FindingView {
         },
         severity: group.severity.as_str(),
         rule: group.rule.as_str(),
+        href: Link {
+            path: "/findings",
+            pairs: &[
+                ("rule", Some(group.rule.as_str())),
+                ("service", group.owner.as_deref()),
+            ],
+        }
+        .to_string(),
         count: (group.count > 1).then(|| {
             format!(
                 "\u{d7}{}",

@@ -1,20 +1,29 @@
 //! What templates show: ready strings, so that templates compute nothing.
 
+mod attempts;
+mod clocks;
+mod compare;
 mod detail;
 mod findings;
 mod ledger;
+mod lines;
 mod listed;
 mod page;
 mod period;
 mod row;
+mod waterfall;
 mod window;
 mod words;
 
+pub(super) use compare::CompareView;
+pub(super) use detail::DetailView;
+pub(super) use lines::LineView;
 pub(super) use listed::{ListedView, day};
-pub(super) use page::{LineView, RequestView};
+pub(super) use page::RequestView;
 pub(super) use period::PeriodView;
 pub(super) use row::SentView;
-pub(super) use window::{ROWS, Select};
+pub(super) use waterfall::{Drawing, WaterfallView};
+pub(super) use window::Select;
 pub(super) use words::{Markup, link_to, name, sentence, with_code};
 
 use super::assets;

@@ -1,22 +1,22 @@
 //! One request's page.
 
-use super::detail::DetailView;
+use super::attempts::{TriedView, tried};
+use super::clocks::ClocksView;
 use super::findings::{self, FindingView};
 use super::ledger::LedgerView;
-use super::row::RowView;
-use super::window::{Cut, Select, cut, opened, unfolded};
-use super::words::{Markup, link_to, name, sentence};
+use super::waterfall::outcome_title;
+use super::window::{Select, TextLink};
+use super::words::{Markup, filter_link, link_to, name, sentence, service_link};
 use super::{LONG, SHORT};
-use crate::model::{Nanos, Outcome, Request, SpanId};
+use crate::model::{Request, SpanId};
 use crate::query::facts;
+use crate::query::filter::Filter;
 use crate::query::story;
-use crate::query::waterfall::{Line, Waterfall, fold, waterfall};
 use crate::report::number;
-use crate::report::svg::{AxisHead, Badge, Escaped, Legend, RowBars, Scale, Strip, display_name};
+use crate::report::svg::{Badge, Escaped, display_name};
+use crate::settings::TraceUrl;
 use crate::store::Stored;
-
-/// Bytes of opened parts on a page; beyond them a link takes their place.
-const DETAIL_BYTES: usize = 600_000;
+use crate::web::laid::Laid;
 
 /// Requests of the same trace that are linked.
 const OTHERS: usize = 20;
@@ -30,35 +30,24 @@ pub(in crate::web) struct RequestView {
     pub(in crate::web) when: String,
     pub(in crate::web) trace_id: String,
     pub(in crate::web) json: String,
+    pub(in crate::web) otlp: String,
+    pub(in crate::web) compare: String,
+    pub(in crate::web) out: Option<TextLink>,
     pub(in crate::web) sample: bool,
     pub(in crate::web) headline: Markup,
     pub(in crate::web) second: Option<Markup>,
+    pub(in crate::web) next: Vec<TextLink>,
     pub(in crate::web) facts: Vec<Fact>,
     pub(in crate::web) notes: Vec<Markup>,
-    pub(in crate::web) counts: String,
-    pub(in crate::web) legend: String,
-    pub(in crate::web) axis: String,
-    pub(in crate::web) strip: String,
-    pub(in crate::web) strip_left: String,
-    pub(in crate::web) strip_own: String,
-    pub(in crate::web) strip_late: Option<String>,
-    pub(in crate::web) outcome: String,
-    pub(in crate::web) first_row: usize,
-    pub(in crate::web) rows: Vec<LineView>,
-    pub(in crate::web) cut: Option<Cut>,
+    pub(in crate::web) from: Option<TextLink>,
     pub(in crate::web) ledger: LedgerView,
     pub(in crate::web) findings: Vec<FindingView>,
     pub(in crate::web) findings_count: String,
+    pub(in crate::web) tried: Vec<TriedView>,
+    pub(in crate::web) clocks: ClocksView,
     pub(in crate::web) others: Vec<Other>,
     pub(in crate::web) others_count: String,
     pub(in crate::web) more_others: Option<String>,
-}
-
-/// A line of the waterfall.
-#[derive(Debug)]
-pub(in crate::web) enum LineView {
-    Row(Box<RowView>),
-    Folded(super::row::FoldedView),
 }
 
 /// A label over a value.
@@ -91,27 +80,16 @@ pub(in crate::web) struct Other {
 }
 
 impl RequestView {
-    pub(in crate::web) fn new(stored: &Stored, request: &Request, select: Select) -> Self {
-        let waterfall = waterfall(request);
-        let scale = Scale::new(waterfall.axis_end);
-        let lines = lines(&waterfall, select.folded);
-        let outcome = Badge::Outcome(request.outcome);
+    pub(in crate::web) fn new(laid: &Laid, select: &Select, trace_url: Option<&TraceUrl>) -> Self {
+        let (stored, request) = (&laid.stored, laid.request());
         let (others, more_others) = others(stored, request.request);
-        let late = request.budget.map_or(Nanos::ZERO, |budget| {
-            (request.elapsed - budget).at_least_zero()
-        });
         let (findings, findings_count) = findings::views(request);
         let second = story::second(request);
+        let path = link_to(request.trace_id, request.request);
         Self {
             title: format!(
                 "{}: {} {}",
-                match request.outcome {
-                    Outcome::Cancelled => "Cancelled",
-                    Outcome::Missed => "Missed",
-                    Outcome::Failed => "Failed",
-                    Outcome::NoBudget => "No budget",
-                    Outcome::Met => "Met",
-                },
+                outcome_title(request.outcome),
                 name(&request.service),
                 name(&request.operation)
             ),
@@ -119,40 +97,25 @@ impl RequestView {
             operation: name(&request.operation),
             when: number::instant(request.start),
             trace_id: request.trace_id.to_string(),
-            json: format!("/api/v1/traces/{}", request.trace_id),
+            json: format!("/api/v1{path}"),
+            otlp: format!("/api/v1/traces/{}/otlp", request.trace_id),
+            compare: format!("{path}/compare"),
+            out: trace_url.map(|url| TextLink {
+                href: url.of(request.trace_id, request.request),
+                text: format!("Open in {}", name(url.host())),
+            }),
             sample: stored.sample,
             headline: sentence(&story::headline(request)),
             second: (!second.0.is_empty()).then(|| sentence(&second)),
+            next: next(request),
             facts: facts::facts(request).into_iter().map(Fact::from).collect(),
             notes: notes(request),
-            counts: facts::size(request),
-            legend: Legend {
-                waterfall: &waterfall,
-            }
-            .to_string(),
-            axis: AxisHead {
-                scale,
-                ticks: &waterfall.ticks,
-                deadline: waterfall.deadline,
-            }
-            .to_string(),
-            strip: Strip {
-                stretches: &waterfall.strip,
-                rows: &waterfall.rows,
-                deadline: waterfall.deadline,
-                scale,
-            }
-            .to_string(),
-            strip_left: request.budget.map(number::ms).unwrap_or_default(),
-            strip_own: number::ms(request.elapsed - late),
-            strip_late: (late > Nanos::ZERO).then(|| format!("+{}", number::ms(late))),
-            outcome: outcome.to_string(),
-            first_row: select.from + 1,
-            cut: cut(request, &lines, select),
-            rows: drawn(stored, request, &waterfall, &lines, select, scale),
+            from: handed_over_by(stored, request),
             ledger: LedgerView::new(request),
             findings_count,
             findings,
+            tried: tried(request, laid.waterfall(false), select),
+            clocks: ClocksView::new(request, &stored.trace),
             others_count: number::counted(
                 stored.analysis.requests.len() - 1,
                 "request",
@@ -164,79 +127,57 @@ impl RequestView {
     }
 }
 
-fn lines(waterfall: &Waterfall, folded: bool) -> Vec<Line> {
-    if folded {
-        fold(waterfall)
-    } else {
-        (0..waterfall.rows.len()).map(Line::Row).collect()
-    }
-}
-
-/// The lines that the page shows, each with its bars; opened parts as far as there is room.
-fn drawn(
-    stored: &Stored,
-    request: &Request,
-    waterfall: &Waterfall,
-    lines: &[Line],
-    select: Select,
-    scale: Scale,
-) -> Vec<LineView> {
-    let mut room = DETAIL_BYTES;
-    let mut above = select
-        .from
-        .checked_sub(1)
-        .and_then(|before| lines.get(before))
-        .and_then(|line| deadline_of(waterfall, line));
+/// What one wants to know next: of the culprit, then of where the failure surfaced.
+fn next(request: &Request) -> Vec<TextLink> {
     let mut out = Vec::new();
-    for line in lines.iter().skip(select.from).take(select.rows) {
-        match line {
-            Line::Row(index) => {
-                let Some(row) = waterfall.rows.get(*index) else {
-                    continue;
-                };
-                let bars = RowBars {
-                    row,
-                    above,
-                    scale,
-                    ticks: &waterfall.ticks,
-                };
-                let mut view = RowView::new(*index, row, bars.to_string());
-                let whole = select.open == Some(*index);
-                let detail = DetailView::new(stored, request, row, *index, whole);
-                view.open = whole;
-                if whole || detail.bytes() <= room {
-                    room = room.saturating_sub(detail.bytes());
-                    view.detail = Some(detail);
-                } else {
-                    view.elsewhere = Some(opened(request, select, *index));
-                }
-                above = row.deadline;
-                out.push(LineView::Row(Box::new(view)));
-            }
-            Line::Folded(folded) => {
-                out.push(LineView::Folded(super::row::FoldedView::new(
-                    folded,
-                    waterfall,
-                    above,
-                    scale,
-                    unfolded(request, select, folded.first),
-                )));
-                above = waterfall
-                    .rows
-                    .get(folded.first)
-                    .and_then(|row| row.deadline);
-            }
+    let operation = |service: &str, operation: &str| TextLink {
+        href: service_link(service, operation),
+        text: format!("{} over time", name(&format!("{service} {operation}"))),
+    };
+    if let Some(culprit) = &request.culprit {
+        out.push(operation(&culprit.service, &culprit.operation));
+        let mut pairs = vec![
+            ("culprit.service", culprit.service.as_str()),
+            ("culprit.operation", culprit.operation.as_str()),
+        ];
+        pairs.extend(culprit.to.as_deref().map(|to| ("culprit.to", to)));
+        let short = pairs.iter().map(|(_, text)| text.len()).sum::<usize>() < LONG;
+        if let Some(filter) = Filter::equal(&pairs).filter(|_| short) {
+            out.push(TextLink {
+                href: filter_link(&filter),
+                text: "requests with this culprit".to_owned(),
+            });
         }
+    } else {
+        out.push(operation(&request.service, &request.operation));
+    }
+    if let Some(surfaced) = &request.surfaced
+        && request.culprit.as_ref().is_none_or(|culprit| {
+            (&culprit.service, &culprit.operation) != (&surfaced.service, &surfaced.operation)
+        })
+    {
+        out.push(operation(&surfaced.service, &surfaced.operation));
     }
     out
 }
 
-fn deadline_of(waterfall: &Waterfall, line: &Line) -> Option<Nanos> {
-    let index = match line {
-        Line::Row(index) => *index,
-        Line::Folded(folded) => folded.first,
+/// The request of the trace that handed this one over.
+fn handed_over_by(stored: &Stored, request: &Request) -> Option<TextLink> {
+    let this = |hop: &crate::model::Hop| {
+        let mut all = hop.handed_over.iter();
+        all.any(|one| (one.trace_id, one.request) == (request.trace_id, request.request))
     };
-    waterfall.rows.get(index)?.deadline
+    let mut all = stored.analysis.requests.iter();
+    let (from, hop) = all.find_map(|one| Some((one, one.hops.iter().find(|hop| this(hop))?)))?;
+    Some(TextLink {
+        href: format!(
+            "{}?span={}#span-{}",
+            link_to(from.trace_id, from.request),
+            hop.span_id,
+            hop.span_id
+        ),
+        text: name(&format!("{} {}", hop.service, hop.operation)),
+    })
 }
 
 /// What qualifies the numbers.

@@ -1,11 +1,11 @@
 //! One row of the waterfall.
 
 use super::detail::DetailView;
-use super::words::{name, put};
-use crate::model::{CallKind, Nanos, Verdict};
-use crate::query::waterfall::{Folded, Row, Sent, Waterfall};
+use super::words::{link_to, name, put};
+use crate::model::{CallKind, HandedOver, Nanos, Request, Verdict};
+use crate::query::waterfall::{Folded, HandOver, Row, Sent, Waterfall};
 use crate::report::number;
-use crate::report::svg::{Badge, FoldedBars, Icon, Scale, Tree};
+use crate::report::svg::{Badge, FoldedBars, HandOverBars, Icon, Scale, Tree};
 
 /// A row, ready to print.
 #[derive(Debug)]
@@ -14,10 +14,17 @@ pub(in crate::web) struct RowView {
     pub(in crate::web) id: String,
     pub(in crate::web) class: &'static str,
     pub(in crate::web) open: bool,
+    /// Its number, where the page has only some of the lines.
+    pub(in crate::web) number: Option<String>,
+    /// The line of the caller's row.
+    pub(in crate::web) up: Option<usize>,
+    /// The page with what is below it folded or, if it is, unfolded.
+    pub(in crate::web) folds: Option<(String, bool)>,
+    /// Classes of a row in which what is looked for is, and of the one that was gone to.
+    pub(in crate::web) hit: Option<&'static str>,
     /// ◆ or ⚑, as markup, with the words for those who do not see it.
-    pub(in crate::web) culprit: bool,
-    pub(in crate::web) surfaced: bool,
     pub(in crate::web) mark: String,
+    pub(in crate::web) mark_class: &'static str,
     pub(in crate::web) tree: String,
     pub(in crate::web) depth: Option<String>,
     pub(in crate::web) name: String,
@@ -47,23 +54,42 @@ pub(in crate::web) enum SentView {
     Budget(String),
 }
 
+/// Where a line stands and on which axis.
+#[derive(Debug, Clone)]
+pub(super) struct Place<'a> {
+    /// Its number, where the page has only some of the lines.
+    pub(super) number: Option<String>,
+    /// The line of the caller's row.
+    pub(super) up: Option<usize>,
+    /// The effective deadline of the line above.
+    pub(super) above: Option<Nanos>,
+    pub(super) scale: Scale,
+    pub(super) ticks: &'a [Nanos],
+}
+
 /// Folded subtrees, ready to print.
 #[derive(Debug)]
 pub(in crate::web) struct FoldedView {
+    pub(in crate::web) id: String,
+    pub(in crate::web) number: Option<String>,
+    pub(in crate::web) up: Option<usize>,
+    pub(in crate::web) mark: String,
     pub(in crate::web) tree: String,
     pub(in crate::web) text: String,
+    pub(in crate::web) hits: Option<String>,
     pub(in crate::web) bars: String,
     pub(in crate::web) own: String,
+    pub(in crate::web) badge: Option<String>,
     pub(in crate::web) href: String,
 }
 
 impl FoldedView {
-    pub(in crate::web) fn new(
+    pub(super) fn new(
         folded: &Folded,
         waterfall: &Waterfall,
-        above: Option<Nanos>,
-        scale: Scale,
+        place: Place<'_>,
         href: String,
+        hits: usize,
     ) -> Self {
         let first = waterfall.rows.get(folded.first);
         let tree = first.map(|row| Row {
@@ -76,23 +102,129 @@ impl FoldedView {
         } else {
             number::counted(folded.rows, "call", "calls")
         };
+        let ok = folded.verdict == Verdict::Ok;
         Self {
+            id: format!("f{}", folded.first),
+            number: place.number,
+            up: place.up,
+            mark: marks(folded.culprit, folded.surfaced),
             tree: tree
                 .map(|row| Tree { row: &row }.to_string())
                 .unwrap_or_default(),
-            text: format!("+{what}, all ok"),
+            text: if ok {
+                format!("+{what}, all ok")
+            } else {
+                format!("+{what}, worst {}", folded.verdict.words())
+            },
+            hits: (hits > 0).then(|| number::counted(hits, "match", "matches")),
             bars: FoldedBars {
                 folded,
                 deadline: first.and_then(|row| row.deadline),
-                above,
-                scale,
-                ticks: &waterfall.ticks,
+                above: place.above,
+                scale: place.scale,
+                ticks: place.ticks,
             }
             .to_string(),
             own: number::ms(folded.held),
+            badge: (!ok).then(|| Badge::Verdict(folded.verdict).to_string()),
             href,
         }
     }
+}
+
+/// A request that was handed over, as a line with a link, ready to print.
+#[derive(Debug)]
+pub(in crate::web) struct HandOverView {
+    pub(in crate::web) number: Option<String>,
+    pub(in crate::web) up: Option<usize>,
+    pub(in crate::web) tree: String,
+    pub(in crate::web) href: String,
+    pub(in crate::web) text: String,
+    pub(in crate::web) about: String,
+    pub(in crate::web) bars: String,
+    pub(in crate::web) took: Option<String>,
+    pub(in crate::web) badge: Option<String>,
+}
+
+impl HandOverView {
+    /// `other` is what was handed over, and its request if it is of the same trace; `opened` is
+    /// where all of the row's are.
+    pub(super) fn new(
+        request: &Request,
+        row: &Row,
+        line: &HandOver,
+        place: Place<'_>,
+        (other, known): (&HandedOver, Option<&Request>),
+        opened: String,
+    ) -> Self {
+        let tree = Row {
+            depth: line.depth,
+            last: line.last,
+            guides: line.guides.clone(),
+            ..Row::default()
+        };
+        let known = known.filter(|_| line.more == 0);
+        let start = known.map(|known| known.start.since(request.start));
+        let (href, text) = match known {
+            _ if line.more > 0 => {
+                let more = number::counted(line.more, "request", "requests");
+                (opened, format!("{more} more handed over"))
+            }
+            Some(known) => (
+                link_to(other.trace_id, other.request),
+                name(&format!("{} {}", known.service, known.operation)),
+            ),
+            None => (
+                link_to(other.trace_id, other.request),
+                format!("request {}", other.request),
+            ),
+        };
+        Self {
+            number: place.number,
+            up: place.up,
+            tree: Tree { row: &tree }.to_string(),
+            href,
+            text,
+            about: match (known, start) {
+                _ if line.more > 0 => String::new(),
+                (Some(_), Some(start)) => {
+                    format!("handed over, began at {}", number::ms_unit(start))
+                }
+                _ if other.trace_id == request.trace_id => "handed over".to_owned(),
+                _ => "handed over, in another trace".to_owned(),
+            },
+            bars: HandOverBars {
+                line,
+                start,
+                deadline: row.deadline,
+                above: place.above,
+                scale: place.scale,
+                ticks: place.ticks,
+            }
+            .to_string(),
+            took: known.map(|known| number::ms(known.elapsed)),
+            badge: known.map(|known| Badge::Outcome(known.outcome).to_string()),
+        }
+    }
+}
+
+/// ◆ and ⚑ with the words for those who do not see them.
+fn marks(culprit: bool, surfaced: bool) -> String {
+    let mut mark = String::new();
+    if culprit {
+        put(
+            &mut mark,
+            format_args!(r#"{}<span class="sr">culprit </span>"#, Icon::Culprit),
+        );
+    }
+    if surfaced {
+        let icon = Icon::Surfaced;
+        put(
+            &mut mark,
+            format_args!(r#"{icon}<span class="sr">error surfaced here </span>"#),
+        );
+    }
+    mark
 }
 
 /// From here on a factor is printed, and from there on in bold, in tenths.
@@ -108,28 +240,21 @@ impl RowView {
             (true, false) => "hop dep",
             (true, true) => "hop dep cul",
         };
-        let mut mark = String::new();
-        if row.culprit {
-            put(
-                &mut mark,
-                format_args!(r#"{}<span class="sr">culprit </span>"#, Icon::Culprit),
-            );
-        }
-        if row.surfaced {
-            let icon = Icon::Surfaced;
-            put(
-                &mut mark,
-                format_args!(r#"{icon}<span class="sr">error surfaced here </span>"#),
-            );
-        }
         let tree = Tree { row };
         Self {
             id: format!("r{index}"),
             class,
             open: false,
-            culprit: row.culprit,
-            surfaced: row.surfaced,
-            mark,
+            number: None,
+            up: None,
+            folds: None,
+            hit: None,
+            mark: marks(row.culprit, row.surfaced),
+            mark_class: match (row.culprit, row.surfaced) {
+                (true, true) => "mk two-marks",
+                (false, true) => "mk fl",
+                (_, false) => "mk",
+            },
             tree: tree.to_string(),
             depth: tree.depth().map(number::count),
             name: name(&row.name),

@@ -4,8 +4,10 @@ use std::fmt;
 
 use super::{LONG, SHORT};
 use crate::model::{SpanId, TraceId};
+use crate::query::filter::Filter;
 use crate::query::story::{Piece, Sentence};
 use crate::report::svg::{Escaped, Icon, display_name};
+use crate::web::params::{Link, step};
 
 /// Markup that is safe to print as it is: every text in it was escaped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +27,21 @@ pub(in crate::web) fn name(text: &str) -> String {
 /// The page of a request.
 pub(in crate::web) fn link_to(trace: TraceId, request: SpanId) -> String {
     format!("/requests/{trace}/{request}")
+}
+
+/// The page of an operation of a service.
+pub(in crate::web) fn service_link(service: &str, operation: &str) -> String {
+    format!("/services/{}/{}", step(service), step(operation))
+}
+
+/// The list of the requests that a filter asks for.
+pub(in crate::web) fn filter_link(filter: &Filter) -> String {
+    let text = filter.to_string();
+    Link {
+        path: "/requests",
+        pairs: &[("q", Some(&text))],
+    }
+    .to_string()
 }
 
 /// A sentence with its signs; names keep their direction to themselves.
