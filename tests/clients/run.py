@@ -6,6 +6,7 @@ The last line is "N passed, N failed".
 """
 
 import contextlib
+import datetime
 import json
 import os
 import pathlib
@@ -18,6 +19,8 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+
+import spans
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -83,13 +86,17 @@ def wait_for(what, seconds, attempt):
 
 
 class Server:
-    def __init__(self, *flags):
+    def __init__(self, *flags, files=()):
         self.ports = {name: free_port() for name in ("grpc", "http", "web")}
         addresses = [x for name, port in self.ports.items()
                      for x in (f"--{name}-addr", f"127.0.0.1:{port}")]
         env = {k: v for k, v in os.environ.items() if not k.startswith("DWINDLE_")}
         self.data = tempfile.TemporaryDirectory()
         env["XDG_DATA_HOME"] = self.data.name
+        if files:
+            # Some of them are broken on purpose: what can be read is taken.
+            subprocess.run([DWINDLE, "import", *files], env=env, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
         self.log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen([DWINDLE, "serve", *addresses, *flags], env=env,
                                         stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
@@ -161,6 +168,40 @@ def check_chain(request, namespace):
 MODULES = ["browser.mjs", "list.mjs"]
 
 
+def stretch(server):
+    """The address that shows all requests of a server, whenever they were."""
+    ends = []
+    for sort in ("start", "-start"):
+        rows = json.loads(get(f"{server.web}/api/v1/requests?limit=1&sort={sort}"))["requests"]
+        ends.append(rows[0]["start"][:16])
+    # The minute after the last one began.
+    last = datetime.datetime.fromisoformat(ends[1]) + datetime.timedelta(minutes=1)
+    return f"{server.web}/?since={ends[0]}:00Z&until={last.isoformat(timespec='minutes')}:00Z"
+
+
+def fleet(real, demo, others):
+    """What fleet.mjs looks at."""
+    empty, one, hostile, corpus = others
+    for server in filter(None, others):
+        server.ready()
+    spans.send(one.endpoint("http"), spans.missed(["edge", "orders", "stock"]))
+    for _ in range(3):
+        spans.send(hostile.endpoint("http"), spans.missed(spans.HOSTILE))
+    for server, count in ((one, 1), (hostile, 3)):
+
+        def settled(server=server, count=count):
+            rows = json.loads(get(f"{server.web}/api/v1/requests"))["requests"]
+            return len(rows) == count and all(r["complete"] for r in rows)
+
+        wait_for("the requests", 30, settled)
+    pages = {"samples": f"{demo.web}/", "real": f"{real.web}/", "empty": f"{empty.web}/",
+             "one": f"{one.web}/", "hostile": f"{hostile.web}/", "otlp": one.endpoint("http"),
+             "another": spans.missed(["edge", "orders", "stock"], ago=5)}
+    if corpus:
+        pages["corpus"] = stretch(corpus)
+    return pages
+
+
 def browser(module, pages):
     """Runs a module and adds what it counted."""
     global passed, failed
@@ -215,6 +256,18 @@ def main():
             @test(f"{module} ran to its end")
             def _(module=module):
                 browser(module, pages)
+
+        @test("fleet.mjs ran to its end")
+        def _():
+            traces = os.environ.get("DWINDLE_CORPUS")
+            files = sorted(map(str, pathlib.Path(traces, "traces", "otlp").glob("*"))) if traces else ()
+            others = [Server("--no-samples"), Server("--no-samples"), Server("--no-samples"),
+                      Server("--no-samples", files=files) if files else None]
+            try:
+                browser("fleet.mjs", fleet(real, demo, others))
+            finally:
+                for server in filter(None, others):
+                    server.stop()
 
         @test("both servers stop on SIGTERM with exit code 0")
         def _():
