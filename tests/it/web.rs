@@ -403,7 +403,7 @@ async fn names_from_strangers_are_text_and_nothing_else() {
     far.name = evil.into();
     let site = Site::of([trace(vec![root, hop, call, far])]);
 
-    let list = site.page("/").await;
+    let list = site.page("/requests").await;
     assert!(
         list.with_class("nmc")[0]
             .text()
@@ -569,7 +569,7 @@ async fn the_opened_row_shows_in_bold_the_key_that_its_budget_was_read_from() {
 async fn the_list_filters_sorts_and_pages_without_loss() {
     let site = Site::samples();
     let all = site.requests();
-    let page = site.page("/").await;
+    let page = site.page("/requests").await;
     assert_eq!(page.with_class("when").len(), all.len());
 
     let missed = site.page("/requests?outcome=missed&sort=worst").await;
