@@ -138,6 +138,7 @@ async fn every_answer_is_as_it_is_described() {
             format!("/api/v1/requests/used?{hour}"),
         ));
         asked.push(("/api/v1/filter", "/api/v1/filter".to_owned()));
+        asked.push(("/api/v1/names", "/api/v1/names".to_owned()));
         for request in site.requests() {
             let path = format!("/api/v1/traces/{}", request.trace_id);
             asked.push(("/api/v1/traces/{trace_id}", path));
