@@ -1,5 +1,6 @@
 //! `dwindle sql`: SQL over the tables of what was read.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args as ClapArgs;
@@ -12,6 +13,7 @@ use crate::model::Request;
 use crate::query::scan;
 use crate::query::sql::{Answer, Cell, Heading, Plan};
 use crate::report::grid;
+use crate::report::number::count;
 use crate::store::tables::{self, Builder, Table};
 
 /// `dwindle sql`.
@@ -27,6 +29,8 @@ use crate::store::tables::{self, Builder, Table};
   dwindle sql --schema                the tables, their columns and units
 
 Instants are UTC, durations milliseconds. Statements only read, and only these tables.
+Of files, the rows of the tables that a statement names are held in memory, 10,000,000 at most; more
+belong in a folder (dwindle import), which is read piece by piece.
 POLARS_MAX_THREADS sets how many threads work on one [default: as many as there are cores].")]
 #[command(mut_arg("files", |files| files.required_unless_present("schema")))]
 pub struct SqlArgs {
@@ -50,6 +54,9 @@ pub struct SqlArgs {
 /// Rows that a table for people has, unless `--limit` says otherwise.
 const ROWS: usize = 1000;
 
+/// Rows of files, of all tables, that are held for a statement.
+const MOST: usize = 10_000_000;
+
 pub(super) fn run(args: &SqlArgs, setup: &Setup, printer: &mut Printer) -> anyhow::Result<Exit> {
     if args.schema {
         return schema(args.format, printer);
@@ -69,13 +76,19 @@ pub(super) fn run(args: &SqlArgs, setup: &Setup, printer: &mut Printer) -> anyho
         Some(&takes)
     };
     let builders = Builders::default();
+    let held = Held::new(MOST);
     let Analysed { results, exit } =
         input::analysed(&args.input.input(), setup, printer, |trace, analysis| {
+            if held.is_full() {
+                return Vec::new();
+            }
             let (number, mut builder) = builders.take(&plan);
             let added = builder.add_some(trace, analysis, which);
             builders.give_back(number, builder);
+            held.add(added.rows());
             vec![(number, added)]
         })?;
+    held.fits()?;
     let frames = tables::join(plan.wanted(), builders.all(), &results)?;
     let answer = quietly(|| plan.run(frames, limit(args)))?;
     show(args, &answer, printer)?;
@@ -135,6 +148,44 @@ fn quietly<T>(work: impl FnOnce() -> T) -> T {
     let result = work();
     std::panic::set_hook(hook);
     result
+}
+
+/// Counts the rows that are held, up to a bound.
+#[derive(Debug)]
+struct Held {
+    rows: AtomicUsize,
+    most: usize,
+}
+
+impl Held {
+    fn new(most: usize) -> Self {
+        Self {
+            rows: AtomicUsize::new(0),
+            most,
+        }
+    }
+
+    fn add(&self, rows: usize) {
+        self.rows.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// Whether no more may be held; what is held then is too much already.
+    fn is_full(&self) -> bool {
+        self.rows.load(Ordering::Relaxed) > self.most
+    }
+
+    fn fits(&self) -> anyhow::Result<()> {
+        if self.is_full() {
+            anyhow::bail!(
+                "the statement needs more than {} rows of these files, and would hold them all in \
+                 memory; narrow it with --where, --since or --until, or bring the files into a \
+                 folder, which is read piece by piece: `dwindle import FILES --data DIR`, then \
+                 `dwindle sql … --data DIR`",
+                count(self.most)
+            );
+        }
+        Ok(())
+    }
 }
 
 /// Builders that threads take turns with: as many as ever worked at once.
@@ -270,4 +321,24 @@ fn columns(table: Table, format: ListFormat, printer: &mut Printer) -> anyhow::R
         })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_what_to_do() {
+        let held = Held::new(1_000);
+        held.add(600);
+        held.add(400);
+        assert!(!held.is_full() && held.fits().is_ok());
+        held.add(1);
+        assert!(held.is_full());
+        let error = held.fits().unwrap_err().to_string();
+        assert!(
+            error.contains("1,000 rows") && error.contains("import"),
+            "{error}"
+        );
+    }
 }

@@ -5,49 +5,33 @@ use std::path::Path;
 use anyhow::bail;
 
 use super::data::Data;
-use super::input::{self, Read};
+use super::input;
 use super::select::Selection;
+use super::waiting::Waiting;
 use super::{Exit, Printer, Setup, TraceArgs, TraceFormat};
-use crate::budget::analyse;
-use crate::files;
-use crate::model::{Analysis, Trace};
+use crate::model::Analysis;
 use crate::report::{Look, json, terminal};
-
-/// Traces that are analysed at once; what they print is held that long.
-const BATCH: usize = 512;
 
 pub(super) fn run(args: &TraceArgs, setup: &Setup, printer: &mut Printer) -> anyhow::Result<Exit> {
     let selection = Selection::of(&args.input.select, printer)?;
     if let Some(folder) = &args.input.data {
         return of_store(args, folder, &selection, setup, printer);
     }
-    let Read {
-        traces,
-        exit,
-        progress,
-    } = input::read(&args.input.input(), setup, printer)?;
-    progress.done();
     let look = printer.look();
-    let texts = |trace: Trace| -> Vec<String> {
-        let analysis = analyse(&trace, &setup.policy, &setup.typical);
-        texts(&analysis, &selection, args.format, look)
-    };
-    let mut printed = 0_usize;
-    let mut traces = traces.into_iter();
-    loop {
-        let batch: Vec<Trace> = traces.by_ref().take(BATCH).collect();
-        if batch.is_empty() {
-            break;
-        }
-        for text in files::each(batch, texts).into_iter().flatten() {
-            print(&text, printed == 0, args.format, printer)?;
-            printed += 1;
-        }
+    // What is printed waits on the disk where it is much; a trace goes when it is analysed.
+    let waiting = Waiting::new();
+    let read = input::analysed(&args.input.input(), setup, printer, |_, analysis| {
+        let texts = texts(analysis, &selection, args.format, look).into_iter();
+        texts.map(|text| waiting.put(text)).collect()
+    })?;
+    let mut ready = waiting.ready()?;
+    for (number, text) in read.results.iter().enumerate() {
+        print(&ready.take(text)?, number == 0, args.format, printer)?;
     }
-    if printed == 0 && args.format == TraceFormat::Text {
+    if read.results.is_empty() && args.format == TraceFormat::Text {
         printer.say(&selection.nothing());
     }
-    Ok(exit)
+    Ok(read.exit)
 }
 
 /// The trace that `--id` names, from a store.

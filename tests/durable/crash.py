@@ -281,17 +281,59 @@ def full_disk_killed(dwindle, folder):
         with Server(dwindle, disk / "data", *BUSY) as server:
             server.ready()
             send_for(server, ledger, 1, unsent)
-            with (disk / "filler").open("wb") as file, contextlib.suppress(OSError):
-                while True:
-                    file.write(bytes(1 << 16))
-                    file.flush()
+            fill(disk)
             send_for(server, ledger, 2, unsent)
             server.kill()
-        (disk / "filler").unlink()
+        empty(disk)
         settle(dwindle, disk / "data")
         # What was held back by us, and what was refused, never came.
         check(dwindle, disk / "data", ledger)
         return f"{ledger.counts}"
+
+
+def full_at_start(dwindle, folder):
+    """No server is made on a full disk, and it says why; one that was there comes up and recovers."""
+    ledger, unsent = Ledger(), []
+    with disk_of(folder, "32m") as disk:
+        fill(disk)
+        err = refused(dwindle, disk / "data")
+        for words in (str(disk / "data"), "No space left", "free some room"):
+            if words not in err:
+                raise AssertionError(f"does not say {words!r}: {err}")
+        empty(disk)
+        with Server(dwindle, disk / "data", *BUSY) as server:
+            server.ready()
+            send_for(server, ledger, 1, unsent)
+            server.kill()
+        fill(disk)
+        with Server(dwindle, disk / "data", *BUSY) as server:
+            until("answers while the disk is full", 60, lambda: server.get("/requests")[0] == 200)
+            refusals = ledger.counts["refused"]
+            send_for(server, ledger, 2, unsent)
+            equal("refused while the disk is full", ledger.counts["refused"] > refusals, True)
+            empty(disk)
+            taken = ledger.counts["acknowledged"]
+
+            def again():
+                send_for(server, ledger, 0.3, unsent)
+                return ledger.counts["acknowledged"] > taken
+            until("takes spans again", 60, again)
+            send_all(server, ledger, unsent)
+            server.settled()
+            equal(f"exit code ({server.said()[-500:]})", server.stop(), 0)
+        check(dwindle, disk / "data", ledger)
+        return f"{ledger.counts}"
+
+
+def fill(disk):
+    """Takes all room that is left."""
+    with (disk / "filler").open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(bytes(1 << 16))
+
+
+def empty(disk):
+    (disk / "filler").unlink()
 
 
 def read_only(dwindle, folder):
@@ -313,10 +355,12 @@ def read_only(dwindle, folder):
 
 
 def second_server(dwindle, folder):
-    """A folder belongs to one server."""
+    """A folder belongs to one server, and whoever else wants it is told where that one's pages are."""
     with Server(dwindle, folder / "data", *BUSY) as server:
         server.ready()
-        refused(dwindle, folder / "data")
+        err = refused(dwindle, folder / "data")
+        pages = f"http://{server.address['dashboard']}/"
+        equal(f"names the pages ({err})", pages in err, True)
 
 
 def torn_record(dwindle, folder):
@@ -384,6 +428,7 @@ def main():
         each += [
             ("a full disk pushes back and recovers", full_disk),
             ("a full disk and a kill lose nothing", full_disk_killed),
+            ("a disk that is full at the start is told, and a server on one recovers", full_at_start),
             ("a read-only folder is refused by name and harms nothing", read_only),
         ]
     else:

@@ -1,10 +1,42 @@
 //! Words in texts and in the names of error types.
 
+use memchr::memmem::Finder;
+
 /// Pieces that stand in a text one after another, as whole words, in any case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Phrase {
     /// In lower case, none empty.
-    pieces: Vec<String>,
+    pieces: Vec<Piece>,
+}
+
+/// A text, with what is worked out once to look for it in others.
+#[derive(Debug, Clone)]
+struct Piece {
+    text: String,
+    finder: Finder<'static>,
+}
+
+impl PartialEq for Piece {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Piece {}
+
+impl Piece {
+    fn new(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            finder: Finder::new(text).into_owned(),
+        }
+    }
+
+    /// Where it stands in a text, and where it ends, from a place on.
+    fn find(&self, text: &str, from: usize) -> Option<(usize, usize)> {
+        let at = from + self.finder.find(text.as_bytes().get(from..)?)?;
+        Some((at, at + self.text.len()))
+    }
 }
 
 impl Phrase {
@@ -13,7 +45,7 @@ impl Phrase {
         let pieces = text.to_lowercase();
         let pieces = pieces.split('*').filter(|piece| !piece.is_empty());
         Self {
-            pieces: pieces.map(str::to_owned).collect(),
+            pieces: pieces.map(Piece::new).collect(),
         }
     }
 
@@ -24,17 +56,16 @@ impl Phrase {
         };
         let mut from = 0;
         // A piece may stand in another word at first and as a word later.
-        while let Some(at) = find(text, first, from) {
-            let end = at + first.len();
+        while let Some((at, end)) = first.find(text, from) {
             let mut last = end;
-            let all = others.iter().all(|piece| match find(text, piece, last) {
-                Some(at) => {
-                    last = at + piece.len();
+            let all = others.iter().all(|piece| match piece.find(text, last) {
+                Some((_, end)) => {
+                    last = end;
                     true
                 }
                 None => false,
             });
-            if all && starts_word(text, at, first) && ends_word(text, last, self.last()) {
+            if all && starts_word(text, at, &first.text) && ends_word(text, last, self.last()) {
                 return true;
             }
             from = end;
@@ -43,13 +74,8 @@ impl Phrase {
     }
 
     fn last(&self) -> &str {
-        self.pieces.last().map_or("", String::as_str)
+        self.pieces.last().map_or("", |piece| piece.text.as_str())
     }
-}
-
-fn find(text: &str, piece: &str, from: usize) -> Option<usize> {
-    let found = memchr::memmem::find(text.as_bytes().get(from..)?, piece.as_bytes())?;
-    Some(from + found)
 }
 
 fn starts_word(text: &str, at: usize, piece: &str) -> bool {

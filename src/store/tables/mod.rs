@@ -174,6 +174,14 @@ pub struct Builder {
 pub struct Added(Vec<(u32, u32)>);
 
 impl Added {
+    /// How many rows these are, of all tables.
+    pub fn rows(&self) -> usize {
+        let rows = self.0.iter().map(|(first, end)| end.saturating_sub(*first));
+        rows.map(|rows| rows as usize).sum()
+    }
+}
+
+impl Added {
     /// How many spans, if spans are built.
     pub fn spans(&self) -> usize {
         // They are the last table.
