@@ -93,6 +93,21 @@ impl Selection {
         }
     }
 
+    /// Whether `requests` alone does not tell which they are.
+    pub(super) fn needs_others(&self) -> bool {
+        let filter = self.filter.as_ref();
+        filter.is_some_and(|filter| filter.tabled().needs_others())
+    }
+
+    /// Those that may be some of them, as far as `requests` alone tells.
+    pub(super) fn by_requests(&self, snapshot: &Snapshot) -> Result<LazyFrame, StoreError> {
+        let rows = snapshot.scan(Table::Requests, &self.stretch())?;
+        Ok(match &self.filter {
+            Some(filter) => filter.tabled().by_requests(rows),
+            None => rows,
+        })
+    }
+
     /// Those of their rows in `requests` that lie within.
     pub(super) fn requests(
         &self,

@@ -29,6 +29,9 @@
 //! GROUP BY outcome
 //! ```
 //!
+//! `DuckDB` takes `hour`, which has two digits, for a text (`hour = 9` casts each, and `'9' > '10'`);
+//! with `hive_types = {'date': DATE, 'hour': TINYINT}` beside `hive_partitioning` it is a number.
+//!
 //! Such a reader knows nothing of the lists. Until [`Store::compact`] has taken superseded rows
 //! away, a request that was revised is there twice, with different `revision`s, and the newest
 //! counts: `QUALIFY revision = max(revision) OVER (PARTITION BY trace_id, request)` on `requests`.

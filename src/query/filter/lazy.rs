@@ -88,6 +88,19 @@ impl Field {
 }
 
 impl Tabled {
+    /// Whether `requests` alone does not tell which rows it takes.
+    pub(in crate::query) fn needs_others(&self) -> bool {
+        self.then.is_some()
+    }
+
+    /// The rows of `requests` that it may take, as far as those alone tell.
+    pub(in crate::query) fn by_requests(&self, requests: LazyFrame) -> LazyFrame {
+        match &self.first {
+            Some(first) => requests.filter(first.clone()),
+            None => requests,
+        }
+    }
+
     /// The rows of `requests` that the filter takes; `scan` gives the other tables. Of what it
     /// needs beside the columns that are asked for later, Polars reads only the columns that the
     /// filter names.
@@ -96,10 +109,7 @@ impl Tabled {
         requests: LazyFrame,
         scan: impl Fn(Table) -> Result<LazyFrame, E>,
     ) -> Result<LazyFrame, E> {
-        let mut rows = requests;
-        if let Some(first) = &self.first {
-            rows = rows.filter(first.clone());
-        }
+        let mut rows = self.by_requests(requests);
         for (table, tests) in &self.others {
             let any = joined(tests.clone(), Plan::or);
             let flags = tests.iter().enumerate().map(|(number, test)| {

@@ -10,6 +10,7 @@ use crate::query::order::{KeyColumn, KeyKind};
 use crate::query::rows::RowCells;
 
 /// The columns that order a list, the first before the second.
+#[derive(Clone)]
 pub(super) struct Keys {
     sort: Sort,
     /// What stands before the start.
@@ -75,6 +76,24 @@ impl Keys {
     /// Whether a row stands before the cursor, or at it as far as its ids are not looked at.
     pub(super) fn up_to(&self, cursor: &Cursor) -> Result<Plan, CursorError> {
         self.nested(cursor, false, at_or_beyond(cursor, !self.latest))
+    }
+
+    /// The same of rows of what [`columns`](Self::columns) gave.
+    pub(super) fn named_up_to(&self, cursor: &Cursor) -> Result<Plan, CursorError> {
+        let named = self
+            .first
+            .iter()
+            .enumerate()
+            .map(|(number, key)| KeyColumn {
+                value: col(Self::name(number)),
+                ..key.clone()
+            });
+        let named = Self {
+            sort: self.sort,
+            first: named.collect(),
+            latest: self.latest,
+        };
+        named.up_to(cursor)
     }
 
     /// Whether a row stands after the cursor.

@@ -60,14 +60,12 @@ fn chosen(
     let cursor = query.cursor.as_ref();
     let from = cursor.map(|cursor| keys.from(cursor)).transpose()?;
     let after = cursor.map(|cursor| keys.after(cursor)).transpose()?;
-    let ends = |within: &Within, room: usize| {
+    let ends = |within: &Within, room: usize, up_to: Option<Plan>| {
         let mut rows = of_query(snapshot, query, within)?;
-        if let Some(from) = &from {
-            rows = rows.filter(from.clone());
+        for bound in from.iter().chain(&up_to) {
+            rows = rows.filter(bound.clone());
         }
-        let mut columns = keys.columns();
-        columns.push(col("start"));
-        top(rows.select(columns), &keys, room)
+        top(keyed(rows, &keys), &keys, room)
     };
     // By what is cheap to read it is found where the page ends; ids only break ties. Rows at the
     // cursor's place that were shown may take some of the room, so it may have to be larger.
@@ -75,15 +73,13 @@ fn chosen(
     loop {
         let end = match keys.is_by_start() {
             Some(latest) => nearest(snapshot, query, latest, room, ends)?,
-            None => ends(&Within::default(), room)?,
+            None => leading(snapshot, query, &keys, (room, from.as_ref()), ends)?,
         };
         let Some(last) = end.height().checked_sub(1) else {
             return Ok(Vec::new());
         };
         let is_last = end.height() < room;
-        let starts = Cells(&end).instants("start")?.iter().flatten();
-        let starts = starts.map(|start| UnixNanos(u64::try_from(start).unwrap_or(0)));
-        let mut rows = of_query(snapshot, query, &Within::starts(starts.collect())?)?;
+        let mut rows = of_query(snapshot, query, &starts_of(&end)?)?;
         if !is_last {
             let place = keys.place(Cells(&end).row(last))?;
             rows = rows.filter(keys.up_to(&place)?);
@@ -101,11 +97,29 @@ fn chosen(
 
 /// The requests that a query asks for, on all pages.
 fn of_query(snapshot: &Snapshot, query: &Query, within: &Within) -> Result<LazyFrame, QueryError> {
-    let rows = query.selection.requests(snapshot, within)?;
-    Ok(match query.outcome {
+    Ok(asked(query, query.selection.requests(snapshot, within)?))
+}
+
+/// Those of these with the outcome that is asked for.
+fn asked(query: &Query, rows: LazyFrame) -> LazyFrame {
+    match query.outcome {
         Some(outcome) => rows.filter(col("outcome").eq(lit(outcome.as_str()))),
         None => rows,
-    })
+    }
+}
+
+/// What orders these rows.
+fn keyed(rows: LazyFrame, keys: &Keys) -> LazyFrame {
+    let mut columns = keys.columns();
+    columns.push(col("start"));
+    rows.select(columns)
+}
+
+/// Where these rows are.
+fn starts_of(rows: &DataFrame) -> Result<Within, QueryError> {
+    let starts = Cells(rows).instants("start")?.iter().flatten();
+    let starts = starts.map(|start| UnixNanos(u64::try_from(start).unwrap_or(0)));
+    Within::starts(starts.collect())
 }
 
 /// What `ends` gives of a list by the start alone: stretch by stretch until there are enough, so
@@ -115,7 +129,7 @@ fn nearest(
     query: &Query,
     latest: bool,
     room: usize,
-    ends: impl Fn(&Within, usize) -> Result<DataFrame, QueryError>,
+    ends: impl Fn(&Within, usize, Option<Plan>) -> Result<DataFrame, QueryError>,
 ) -> Result<DataFrame, QueryError> {
     let cursor = query.cursor.as_ref().map(|cursor| cursor.start);
     let left = match cursor {
@@ -134,7 +148,7 @@ fn nearest(
     while height(&found) < room
         && let Some(window) = stretches.next(wanted)
     {
-        let more = ends(&Within::from(window), room - height(&found))?;
+        let more = ends(&Within::from(window), room - height(&found), None)?;
         found = Some(match found {
             Some(found) => found.vstack(&more)?,
             None => more,
@@ -142,6 +156,42 @@ fn nearest(
         wanted = wanted.saturating_mul(GROWTH);
     }
     Ok(found.unwrap_or_default())
+}
+
+/// Requests of which the other tables are asked before those are read whole.
+const MOST_LEADING: usize = 10_000;
+
+/// What `ends` gives of a list by its keys. If the filter needs other tables: these are asked about
+/// the requests that lead by what `requests` alone tells of the filter, and about more of them as
+/// long as too few are taken.
+fn leading(
+    snapshot: &Snapshot,
+    query: &Query,
+    keys: &Keys,
+    (room, from): (usize, Option<&Plan>),
+    ends: impl Fn(&Within, usize, Option<Plan>) -> Result<DataFrame, QueryError>,
+) -> Result<DataFrame, QueryError> {
+    let mut wanted = room.saturating_mul(GROWTH);
+    while query.selection.needs_others() && wanted <= MOST_LEADING {
+        let mut rows = asked(query, query.selection.by_requests(snapshot)?);
+        if let Some(from) = from {
+            rows = rows.filter(from.clone());
+        }
+        let leading = top(keyed(rows, keys), keys, wanted)?;
+        let is_all = leading.height() < wanted;
+        let Some(last) = leading.height().checked_sub(1) else {
+            return Ok(leading);
+        };
+        // What stands behind the last of them was not asked about.
+        let last = keys.place(Cells(&leading).row(last))?;
+        let up_to = (!is_all).then(|| keys.up_to(&last)).transpose()?;
+        let found = ends(&starts_of(&leading)?, room, up_to)?;
+        if is_all || found.height() >= room {
+            return Ok(found);
+        }
+        wanted = wanted.saturating_mul(GROWTH * GROWTH);
+    }
+    ends(&Within::default(), room, None)
 }
 
 /// The first of these rows, whole.
@@ -168,20 +218,22 @@ fn top(rows: LazyFrame, keys: &Keys, limit: usize) -> Result<DataFrame, QueryErr
         let rows = rows.sort_by_exprs(by.clone(), options.clone());
         rows.limit(limited).collect()
     };
-    fold(
-        rows,
-        false,
-        None,
-        move |kept: &mut Option<DataFrame>, batch| {
-            let all = match kept.take() {
-                Some(kept) => kept.vstack(batch)?,
-                None => batch.clone(),
-            };
-            *kept = Some(first(all.lazy())?);
-            Ok(())
-        },
-    )
-    .map(Option::unwrap_or_default)
+    // Most rows of a later batch stand behind all that were kept.
+    let bound = keys.clone();
+    let step = move |kept: &mut Option<DataFrame>, batch: &DataFrame| {
+        let all = match kept.take() {
+            Some(kept) if kept.height() >= limit => {
+                let last = bound.place(Cells(&kept).row(kept.height() - 1))?;
+                let batch = batch.clone().lazy().filter(bound.named_up_to(&last)?);
+                kept.vstack(&batch.collect()?)?
+            }
+            Some(kept) => kept.vstack(batch)?,
+            None => batch.clone(),
+        };
+        *kept = Some(first(all.lazy())?);
+        Ok(())
+    };
+    fold(rows, false, None, step).map(Option::unwrap_or_default)
 }
 
 fn sorted(keys: &Keys, ids: bool) -> (Vec<Plan>, SortMultipleOptions) {
