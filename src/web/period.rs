@@ -22,6 +22,8 @@ pub(super) struct Period {
     until: Option<String>,
     stretch: Stretch,
     now: UnixNanos,
+    /// Shorter than what was asked for, as all there is lies in it.
+    narrowed: bool,
 }
 
 impl Period {
@@ -53,6 +55,7 @@ impl Period {
             until: text("until"),
             stretch,
             now,
+            narrowed: false,
         })
     }
 
@@ -71,7 +74,11 @@ impl Period {
             since: UnixNanos(first.0 - first.0 % MINUTE),
             until: up(UnixNanos(last.0.saturating_add(1))),
         };
-        Self { stretch, ..self }
+        Self {
+            stretch,
+            narrowed: true,
+            ..self
+        }
     }
 
     /// The question about it.
@@ -94,6 +101,11 @@ impl Period {
             since: Some(self.stretch.since),
             until: Some(self.stretch.until),
         }
+    }
+
+    /// Whether it is what all there is lies in, which nobody chose.
+    pub(super) fn is_narrowed(&self) -> bool {
+        self.narrowed
     }
 
     /// When the question was asked.
@@ -184,7 +196,7 @@ pub(super) const CHOICES: [(&str, &str); 4] = [
 
 /// Which of them it is.
 pub(super) fn choice(period: &Period) -> Option<&'static str> {
-    if period.until.is_some() {
+    if period.until.is_some() || period.narrowed {
         return None;
     }
     let since = period.since.as_deref().unwrap_or(USUAL);
@@ -272,6 +284,18 @@ mod tests {
         );
         assert_eq!(read("").unwrap().link("/map", &[]), "/map");
         assert!(read("since=-2h&until=-1h").unwrap().is_live());
+    }
+
+    #[test]
+    fn where_nothing_was_asked_all_there_is_may_be_shown() {
+        let first = UnixNanos(NOON.0 - 299_000_000_000);
+        let narrowed = read("").unwrap().or(first, NOON);
+        assert!(narrowed.is_narrowed() && narrowed.is_live() && choice(&narrowed).is_none());
+        let stretch = narrowed.stretch();
+        assert_eq!(short(stretch.since), "2026-10-07T11:55:00Z");
+        assert_eq!(short(stretch.until), "2026-10-07T12:01:00Z");
+        let asked = read("since=-15m").unwrap();
+        assert_eq!(asked.clone().or(first, NOON), asked);
     }
 
     #[test]

@@ -42,7 +42,7 @@ for (const server of Object.keys(servers).filter((name) => name !== 'samples')) 
   const all = PAGES.map((path) => [path, at(server, path)]);
   const some = await services(server).catch(() => []);
   // Of hostile names each has a page, and each page has to hold.
-  for (const [index, url] of some.slice(0, server === 'hostile' ? 20 : 2).entries()) all.push([`/service-${index}`, url]);
+  for (const [index, url] of some.slice(0, server === 'hostile' ? 8 : 1).entries()) all.push([`/service-${index}`, url]);
   for (const [path, url] of all) {
     for (const [width, colorScheme] of [[360, 'dark'], [1280, 'light'], [3840, 'light']]) {
       const name = `${server}${path.replaceAll('/', '-')}`;
@@ -159,7 +159,7 @@ await test('g and a letter goes to a page, and the stretch of time goes along', 
 
 await test('drag over the chart zooms to these buckets; Shift with arrows and Enter does too', async () => {
   const url = new URL(at('samples', '/'));
-  url.search = '?since=2026-10-07T09:10:00Z&until=2026-10-07T09:25:00Z';
+  url.search = '?since=-15m';
   await visit(url.href, {}, async (page) => {
     const bucket = async (index) => {
       const link = page.locator('.plot .pick a').nth(index);
@@ -174,6 +174,7 @@ await test('drag over the chart zooms to these buckets; Shift with arrows and En
     await Promise.all([page.waitForURL((u) => u.searchParams.get('since') === first.get('since')), page.mouse.up()]);
     check(new URL(page.url()).searchParams.get('until') === last.get('until'), page.url());
     await page.goto(url.href);
+    check(await page.locator('.plot .pick a').count() > 9, 'too few buckets');
     await page.keyboard.press('Shift+ArrowRight');
     await page.keyboard.press('Shift+ArrowRight');
     await page.keyboard.press('Shift+ArrowRight');

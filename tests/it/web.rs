@@ -2,6 +2,7 @@
 
 mod api;
 mod filter;
+mod fleet;
 mod list;
 mod markup;
 mod request;
@@ -616,7 +617,7 @@ async fn the_list_filters_sorts_and_pages_without_loss() {
 
 #[tokio::test]
 async fn an_empty_list_says_where_to_point_an_exporter() {
-    let page = Site::empty().page("/").await;
+    let page = Site::empty().page("/requests").await;
     let text = page.text();
     assert!(text.contains("No requests yet."));
     assert!(
@@ -646,7 +647,17 @@ async fn samples_are_called_samples() {
         sample: true,
         log_from: u64::MAX,
     });
-    assert!(site.page("/").await.text().contains("These are samples"));
+    for path in [
+        "/",
+        "/requests",
+        "/services",
+        "/map",
+        "/findings",
+        "/coverage",
+    ] {
+        let text = site.page(path).await.text();
+        assert!(text.contains("These are samples"), "{path}");
+    }
     let page = site.page(&path_of(&site.requests()[0])).await;
     assert!(page.with_class("crumb")[0].text().contains("sample"));
     assert!(

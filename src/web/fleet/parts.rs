@@ -135,14 +135,29 @@ pub(super) fn segment(name: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::new();
     for byte in name.bytes() {
-        // A segment of dots alone is no name for browsers, so dots are escaped twice there.
         if byte.is_ascii_alphanumeric() || b"-_~.".contains(&byte) {
             out.push(char::from(byte));
         } else {
             write!(out, "%{byte:02X}").unwrap_or_default();
         }
     }
+    // A segment of one or two dots, escaped or not, is a step in the path for browsers.
+    if is_dots(name) {
+        out.push_str("%2F");
+    }
     out
+}
+
+/// The name that a segment of a path is.
+pub(super) fn unsegmented(segment: String) -> String {
+    match segment.strip_suffix('/') {
+        Some(dots) if is_dots(dots) => dots.to_owned(),
+        _ => segment,
+    }
+}
+
+fn is_dots(name: &str) -> bool {
+    matches!(name, "." | "..")
 }
 
 /// The request of an example.
@@ -379,6 +394,9 @@ mod tests {
     fn names_are_one_segment_and_buckets_have_words() {
         assert_eq!(segment("shop/POST /a?b"), "shop%2FPOST%20%2Fa%3Fb");
         assert_eq!(segment("\u{20ac}"), "%E2%82%AC");
+        assert_eq!(segment(".."), "..%2F");
+        assert_eq!(unsegmented("../".to_owned()), "..");
+        assert_eq!(unsegmented("a/".to_owned()), "a/");
         let words = |seconds| step_words(Nanos::from_secs(seconds)).replace('\u{a0}', " ");
         assert_eq!(
             (words(60), words(360)),

@@ -65,7 +65,7 @@ impl PeriodView {
         let at = clock.get(11..19).unwrap_or_default();
         Self {
             choices: choices.into(),
-            custom: current.is_none(),
+            custom: current.is_none() && !period.is_narrowed(),
             path: path.to_owned(),
             kept: kept
                 .iter()

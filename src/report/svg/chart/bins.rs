@@ -20,6 +20,9 @@ pub struct Bins<'a> {
     pub typical: Option<Nanos>,
 }
 
+/// The most bins that are named.
+const NAMED: usize = 9;
+
 /// Thousandths of a decade below one arrival, so that one can be seen.
 const FOOT: u64 = 300;
 
@@ -109,14 +112,18 @@ impl Bins<'_> {
 
     fn names(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(r#"<svg class="tc3" aria-hidden="true">"#)?;
-        for (index, bin) in self.bins.iter().enumerate() {
+        // Of many bins only some have room for their bounds.
+        let every = self.bins.len().div_ceil(NAMED).max(1);
+        for (index, bin) in self.bins.iter().enumerate().step_by(every) {
             let (x, width) = self.bar(index);
             let middle = x.middle(width);
             let name = bin_words(bin);
-            let class = match index % 2 {
-                0 => self.label_class(name.chars().count() / 2),
-                _ => self.label_class(name.chars().count()),
+            // In narrow charts every second of these goes.
+            let needed = match (index / every) % 2 {
+                0 => name.chars().count() / 2,
+                _ => name.chars().count(),
             };
+            let class = self.label_class(needed / every);
             write!(
                 f,
                 r#"<text class="yl {class}" x="{middle}" y="12" text-anchor="middle">{}</text>"#,

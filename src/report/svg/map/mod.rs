@@ -181,17 +181,17 @@ fn draw(edge: &MapEdge, way: &[(i64, i64)], back: bool, f: &mut fmt::Formatter<'
             r#"<path class="ah{late}" d="M{x} {y}L{base} {up}L{base} {down}z"/>"#
         )?;
     }
-    if edge.broken {
-        let start = if back { way.last() } else { way.first() };
-        if let Some(&(x, y)) = start {
-            let x = if back { x - 16 } else { x + 12 };
-            let (a, b, c, d) = (x, x + 4, x + 5, x + 9);
-            let (low, high) = (y + 6, y - 6);
-            write!(
-                f,
-                r#"<path class="brk" d="M{a} {low}L{b} {high}M{c} {low}L{d} {high}"/>"#
-            )?;
-        }
+    if edge.broken
+        && let Some((x, y)) = head
+    {
+        // Near the callee, where lines that begin together have parted.
+        let x = if back { x + 14 } else { x - 24 };
+        let (a, b, c, d) = (x, x + 4, x + 5, x + 9);
+        let (low, high) = (y + 6, y - 6);
+        write!(
+            f,
+            r#"<path class="brk" d="M{a} {low}L{b} {high}M{c} {low}L{d} {high}"/>"#
+        )?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use axum::response::Response;
 
 use super::parts::{
     Fact, GroupView, Nothing, linked, ms, others, percent, requests, segment, service_link,
-    step_words,
+    step_words, unsegmented,
 };
 use super::{BUCKETS, answer, period};
 use crate::model::{Nanos, Text};
@@ -79,7 +79,7 @@ pub(in crate::web) async fn of_service(
     Path(service): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    page(&site, query.as_deref(), service, None).await
+    page(&site, query.as_deref(), unsegmented(service), None).await
 }
 
 /// `GET /services/{name}/{operation}`.
@@ -88,7 +88,8 @@ pub(in crate::web) async fn of_operation(
     Path((service, operation)): Path<(String, String)>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    page(&site, query.as_deref(), service, Some(operation)).await
+    let operation = Some(unsegmented(operation));
+    page(&site, query.as_deref(), unsegmented(service), operation).await
 }
 
 async fn page(
