@@ -141,7 +141,19 @@ async fn every_answer_is_as_it_is_described() {
         asked.push(("/api/v1/names", "/api/v1/names".to_owned()));
         for request in site.requests() {
             let path = format!("/api/v1/traces/{}", request.trace_id);
+            asked.push(("/api/v1/traces/{trace_id}/otlp", format!("{path}/otlp")));
             asked.push(("/api/v1/traces/{trace_id}", path));
+            let path = format!("/api/v1/requests/{}/{}", request.trace_id, request.request);
+            for part in ["compare", "attempts", "clocks", "find"] {
+                let described = match part {
+                    "compare" => "/api/v1/requests/{trace_id}/{request}/compare",
+                    "attempts" => "/api/v1/requests/{trace_id}/{request}/attempts",
+                    "clocks" => "/api/v1/requests/{trace_id}/{request}/clocks",
+                    _ => "/api/v1/requests/{trace_id}/{request}/find",
+                };
+                asked.push((described, format!("{path}/{part}?q=a")));
+            }
+            asked.push(("/api/v1/requests/{trace_id}/{request}", path));
             let service = request.service.replace('/', "%2F").replace(' ', "%20");
             let path = format!("/api/v1/services/{service}?{hour}");
             asked.push(("/api/v1/services/{service}", path));
