@@ -123,16 +123,15 @@ impl Portion<'_> {
         if let Some(taken) = self.taken.get() {
             return Ok(taken.as_ref());
         }
-        let taken = match &self.selection.filter {
-            None => None,
-            Some(_) => {
-                let mut ids = Taken::default();
-                let rows = collect(self.requests()?.select(IDENTITY.map(col)))?;
-                each_request(&rows, |id, _| {
-                    ids.insert(id);
-                })?;
-                Some(ids)
-            }
+        let taken = if self.selection.filter.is_some() {
+            let mut ids = Taken::default();
+            let rows = collect(self.requests()?.select(IDENTITY.map(col)))?;
+            each_request(&rows, |id, _| {
+                ids.insert(id);
+            })?;
+            Some(ids)
+        } else {
+            None
         };
         Ok(self.taken.get_or_init(|| taken).as_ref())
     }

@@ -38,6 +38,9 @@ const HOURS: u64 = 24;
 const FLUSH: usize = 10_000;
 const ROUNDS: usize = 9;
 
+/// Makes a page and tells its size.
+type Page = fn(&Snapshot, &Ask) -> usize;
+
 fn main() {
     let requests = std::env::var("DWINDLE_BENCH_REQUESTS").ok();
     let requests: usize = requests.map_or(1_000_000, |text| text.parse().unwrap());
@@ -91,7 +94,6 @@ fn pages(store: &Store) {
             buckets: 60,
             rows: 50,
         };
-        type Page = fn(&Snapshot, &Ask) -> usize;
         let each: [(&str, Page); 6] = [
             ("overview", |snapshot, ask| {
                 fleet::overview(snapshot, ask).unwrap().series.len()
@@ -170,7 +172,7 @@ fn ingest(store: &Store, requests: usize, stop: &AtomicBool, came: &AtomicU64) {
             span.start.0 -= late / HOUR * HOUR;
             span.end.0 -= late / HOUR * HOUR;
         }
-        if n % 100 == 0 {
+        if n.is_multiple_of(100) {
             let mut first = trace.clone();
             first.spans.pop();
             store.put(stored(first, &store.typical(), &policy));
@@ -179,7 +181,7 @@ fn ingest(store: &Store, requests: usize, stop: &AtomicBool, came: &AtomicU64) {
         store.put(stored(trace, &store.typical(), &policy));
         came.fetch_add(1, Ordering::Relaxed);
         n += 1;
-        if n % FLUSH == 0 {
+        if n.is_multiple_of(FLUSH) {
             store.flush().unwrap();
             store.compact(Some(UnixNanos(DAY + HOURS * HOUR))).unwrap();
         }

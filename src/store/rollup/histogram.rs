@@ -96,7 +96,6 @@ impl Histogram {
         let (mut mine, mut theirs) = (self.buckets.as_slice(), others);
         loop {
             let (bucket, a, b) = match (mine.split_first(), theirs.split_first()) {
-                (None, None) => break,
                 (Some(((bucket, a), rest)), other) if other.is_none_or(|(o, _)| bucket < &o.0) => {
                     mine = rest;
                     (*bucket, *a, 0)
@@ -109,7 +108,7 @@ impl Histogram {
                     theirs = rest;
                     (*bucket, 0, *b)
                 }
-                (Some(_), None) => break,
+                (_, None) => break,
             };
             let count = work(a, b);
             if count > 0 {
@@ -222,7 +221,9 @@ mod tests {
 
     fn of(values: &[i64]) -> Histogram {
         let mut histogram = Histogram::default();
-        values.iter().for_each(|value| histogram.add(*value));
+        for value in values {
+            histogram.add(*value);
+        }
         histogram.settle();
         histogram
     }
@@ -273,7 +274,9 @@ mod tests {
             let all = of(&[a.clone(), b.clone(), c.clone()].concat());
             let merged = |order: [&Vec<i64>; 3]| {
                 let mut sum = Histogram::default();
-                order.iter().for_each(|values| sum.merge(&of(values)));
+                for values in order {
+                    sum.merge(&of(values));
+                }
                 sum
             };
             prop_assert_eq!(&merged([&a, &b, &c]), &all);

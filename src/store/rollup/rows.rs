@@ -346,7 +346,7 @@ struct Read<'a> {
     ranges: [(usize, usize); 4],
 }
 
-fn text<'a>(column: Option<&'a StringChunked>, row: usize) -> Option<&'a str> {
+fn text(column: Option<&StringChunked>, row: usize) -> Option<&str> {
     column?.get(row)
 }
 

@@ -23,7 +23,7 @@ const ROWS: usize = 50;
 const MOST_BUCKETS: usize = 1_000;
 const MOST_ROWS: usize = 1_000;
 
-/// What the API takes and gives, as OpenAPI 3.1. The tests hold every reply to it.
+/// What the API takes and gives, as `OpenAPI` 3.1. The tests hold every reply to it.
 const DESCRIPTION: &str = include_str!("openapi.json");
 
 /// `GET /api/v1/openapi.json`.

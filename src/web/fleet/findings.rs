@@ -88,15 +88,19 @@ fn build(state: &crate::web::State, params: &Params) -> Result<FindingsPage, Pro
     let which = which(params)?;
     let findings = fleet::findings(&state.store.snapshot(), &period.ask(BUCKETS, ROWS), &which)?;
     let is_all = which == Which::default();
-    let nothing = match findings.groups.is_empty() && super::newest_in(state, &period)?.is_none() {
-        true => Some(Nothing::of(state, &period, "/findings")?),
-        false => None,
+    let is_empty = findings.groups.is_empty();
+    let nothing = if is_empty && super::newest_in(state, &period)?.is_none() {
+        Some(Nothing::of(state, &period, "/findings")?)
+    } else {
+        None
     };
-    let none = (findings.groups.is_empty() && nothing.is_none()).then(|| match is_all {
-        true => "Nothing is wrong with how budgets were handled in this window, as far as the \
-                 spans prove."
-            .to_owned(),
-        false => "No finding is of this rule, severity and service in this window.".to_owned(),
+    let none = (is_empty && nothing.is_none()).then(|| {
+        let words = if is_all {
+            "Nothing is wrong with how budgets were handled in this window, as far as the spans prove."
+        } else {
+            "No finding is of this rule, severity and service in this window."
+        };
+        words.to_owned()
     });
     let kept = [
         ("rule", params.get("rule")),

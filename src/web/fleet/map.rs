@@ -81,9 +81,10 @@ pub(in crate::web) async fn page(State(site): State<Site>, RawQuery(query): RawQ
 fn build(state: &crate::web::State, params: &Params) -> Result<MapPage, Problem> {
     let period = period(state, params)?;
     let map = fleet::map(&state.store.snapshot(), &period.ask(1, NODES))?;
-    let nothing = match map.nodes.is_empty() {
-        true => Some(Nothing::of(state, &period, "/map")?),
-        false => None,
+    let nothing = if map.nodes.is_empty() {
+        Some(Nothing::of(state, &period, "/map")?)
+    } else {
+        None
     };
     Ok(MapPage {
         chrome: Chrome::over("map", &period, "/map", &[]),

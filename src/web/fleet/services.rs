@@ -76,9 +76,10 @@ fn build(state: &crate::web::State, params: &Params) -> Result<ServicesPage, Pro
         .choice("sort", &ServiceOrder::ALL)?
         .unwrap_or_default();
     let services = fleet::services(&state.store.snapshot(), &period.ask(1, ROWS))?;
-    let nothing = match services.rows.is_empty() {
-        true => Some(Nothing::of(state, &period, "/services")?),
-        false => None,
+    let nothing = if services.rows.is_empty() {
+        Some(Nothing::of(state, &period, "/services")?)
+    } else {
+        None
     };
     let sort = params.get("sort");
     Ok(ServicesPage {

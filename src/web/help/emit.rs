@@ -226,7 +226,7 @@ mod tests {
         for one in ATTRIBUTES {
             let read = rules
                 .iter()
-                .any(|rule| rule.on && rule.keys.contains(&one.key.into()));
+                .any(|rule| rule.on && rule.keys.contains(&one.key));
             assert!(read, "{}", one.key);
         }
         for sdk in SDKS {

@@ -33,7 +33,7 @@ pub(in crate::web) struct PeriodChoice {
 impl PeriodView {
     /// For a page that is about no stretch until one is chosen.
     pub(in crate::web) fn everything(&mut self) {
-        self.label = "all that is kept".to_owned();
+        "all that is kept".clone_into(&mut self.label);
         self.custom = false;
         self.since.clear();
         self.until.clear();

@@ -110,9 +110,10 @@ impl Stacked<'_> {
         self.pane(top, |stack| &stack.upper, f)?;
         for rung in &rungs {
             let y = Percent::FULL.less(Percent::of(*rung, top));
-            let unit = match *rung == top {
-                true => format!(r#"<tspan class="k k30"> {}</tspan>"#, Escaped(self.unit)),
-                false => String::new(),
+            let unit = if *rung == top {
+                format!(r#"<tspan class="k k30"> {}</tspan>"#, Escaped(self.unit))
+            } else {
+                String::new()
             };
             let number = number::sum(*rung);
             write!(

@@ -187,9 +187,10 @@ impl Grid {
             let forward = round % 2 == 0;
             let count = self.rows.len();
             for step in 1..count {
-                let (layer, beside) = match forward {
-                    true => (step, step - 1),
-                    false => (count - 1 - step, count - step),
+                let (layer, beside) = if forward {
+                    (step, step - 1)
+                } else {
+                    (count - 1 - step, count - step)
                 };
                 let place = self.places(beside);
                 let joined = if forward { &self.before } else { &self.after };

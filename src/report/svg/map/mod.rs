@@ -186,11 +186,12 @@ fn draw(edge: &MapEdge, way: &[(i64, i64)], back: bool, f: &mut fmt::Formatter<'
     {
         // Near the callee, where lines that begin together have parted.
         let x = if back { x + 14 } else { x - 24 };
-        let (a, b, c, d) = (x, x + 4, x + 5, x + 9);
         let (low, high) = (y + 6, y - 6);
+        let (first, second) = ((x, x + 4), (x + 5, x + 9));
         write!(
             f,
-            r#"<path class="brk" d="M{a} {low}L{b} {high}M{c} {low}L{d} {high}"/>"#
+            r#"<path class="brk" d="M{} {low}L{} {high}M{} {low}L{} {high}"/>"#,
+            first.0, first.1, second.0, second.1
         )?;
     }
     Ok(())

@@ -117,11 +117,11 @@ impl MatrixRow {
             })
             .collect();
         if has_others {
-            let not: String = matrix
-                .spent
-                .iter()
+            let spenders = matrix.spent.iter();
+            let not: Vec<String> = spenders
                 .map(|spender| format!(" and not ({})", by(spender)))
                 .collect();
+            let not = not.concat();
             let count = matrix.others.get(index).copied().unwrap_or(0);
             let href = requests(period, &format!("{at}{not}"), WORST);
             let names = (surfaced.service.as_str(), "others".to_owned());

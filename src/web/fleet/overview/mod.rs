@@ -62,7 +62,7 @@ fn build(state: &crate::web::State, params: &Params) -> Result<OverviewPage, Pro
         grpc_addr: state.grpc_addr.clone(),
         view: nothing
             .is_none()
-            .then(|| OverviewView::new(overview, &period, by)),
+            .then(|| OverviewView::new(&overview, &period, by)),
         nothing,
     })
 }
@@ -80,7 +80,7 @@ fn word(by: RankBy) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-pub(super) fn overview_page(overview: Overview, period: &Period, by: RankBy) -> impl Template {
+pub(super) fn overview_page(overview: &Overview, period: &Period, by: RankBy) -> impl Template {
     OverviewPage {
         chrome: Chrome::over("overview", period, "/", &[("by", word(by))]),
         samples: overview.samples,
@@ -112,7 +112,7 @@ struct OverviewView {
 }
 
 impl OverviewView {
-    fn new(overview: Overview, period: &Period, by: RankBy) -> Self {
+    fn new(overview: &Overview, period: &Period, by: RankBy) -> Self {
         let day = number::day(overview.window.since);
         let misses = |rows: &[_]| {
             let rows = rows.iter().take(MISSES);
@@ -123,16 +123,16 @@ impl OverviewView {
         Self {
             sentence: sentence(&overview.sentence),
             second: second.map(sentence),
-            tiles: tiles(&overview, period),
-            chart: chart(&overview),
+            tiles: tiles(overview, period),
+            chart: chart(overview),
             per: step_words(overview.step),
             key: key(&overview.now, period),
             table: overview
                 .series
                 .iter()
-                .map(|bucket| row(bucket, &overview))
+                .map(|bucket| row(bucket, overview))
                 .collect(),
-            spent: SpentView::new(overview.spent.clone().top(by, HOLDERS), period, by),
+            spent: SpentView::new(&overview.spent.clone().top(by, HOLDERS), period, by),
             matrix: (overview.matrix.all > 0).then(|| {
                 MatrixView::new(
                     &overview.matrix.clone().narrowed(MATRIX.0, MATRIX.1),

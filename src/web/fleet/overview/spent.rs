@@ -45,7 +45,7 @@ pub(super) struct OthersView {
 }
 
 impl SpentView {
-    pub(super) fn new(spent: Spent, period: &Period, by: RankBy) -> Self {
+    pub(super) fn new(spent: &Spent, period: &Period, by: RankBy) -> Self {
         let widest = spent.widest();
         let other = match by {
             RankBy::Excess => "held",

@@ -8,6 +8,10 @@ use crate::web::fleet::parts::{kind_word, ms, named, percent, service_link, time
 use crate::web::period::Period;
 use crate::web::view::name;
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a look of its own cell"
+)]
 pub(super) struct EdgeView {
     pub(super) key: String,
     /// The other side, as a link where it is a service.
@@ -48,9 +52,10 @@ impl EdgeView {
             ));
         }
         if let (Some(p5), Some(p95)) = (edge.timeout.p5, edge.timeout.p95) {
-            notes.push(match p5 == p95 {
-                true => format!("own timeout {}", number::ms_unit(p50(edge, p95))),
-                false => format!("own timeout {} to {}", number::ms(p5), number::ms_unit(p95)),
+            notes.push(if p5 == p95 {
+                format!("own timeout {}", number::ms_unit(p50(edge, p95)))
+            } else {
+                format!("own timeout {} to {}", number::ms(p5), number::ms_unit(p95))
             });
         }
         if edge.passing.reset > 0 {
