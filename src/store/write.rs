@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use polars::prelude::{DataFrame, PolarsResult};
 
 use super::count::Outcomes;
+use super::durable::Durable;
 use super::error::StoreError;
 use super::folder::{Folder, make_folder_for};
 use super::index::{Dead, Filter};
@@ -48,6 +49,7 @@ struct TableWriter {
     waiting_rows: usize,
     groups: Option<Groups<Whole>>,
     rows: u64,
+    level: i32,
 }
 
 /// A part that is written and not yet in the manifest. Its files are removed when it is dropped
@@ -101,7 +103,9 @@ impl Drop for NewPart {
 }
 
 impl<'a> PartWriter<'a> {
-    pub(super) fn new(folder: &'a Folder, probe: &'a Probe, hour: u64, id: &str) -> Self {
+    /// With what level of zstd it is compressed depends on how long it stays.
+    pub(super) fn new(durable: &'a Durable, hour: u64, id: &str, level: i32) -> Self {
+        let (folder, probe) = (&durable.folder, &durable.options.probe);
         let table = |table| TableWriter {
             table,
             path: folder.table(table, hour, id),
@@ -110,6 +114,7 @@ impl<'a> PartWriter<'a> {
             waiting_rows: 0,
             groups: None,
             rows: 0,
+            level,
         };
         Self {
             folder,
@@ -278,7 +283,7 @@ impl TableWriter {
     fn begin(&self, like: &DataFrame) -> std::io::Result<Groups<Whole>> {
         make_folder_for(&self.path)?;
         let file = Whole::create(&self.path, Existing::Replace)?;
-        Groups::begin(self.table, like, file).map_err(other)
+        Groups::begin(self.table, like, file, self.level).map_err(other)
     }
 
     /// The file with all rows in it; `None` if there is no row.

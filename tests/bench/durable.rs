@@ -1,10 +1,12 @@
 //! The whole durable path: gRPC → log → assembly → analysis → Parquet, in CPU seconds per million
 //! spans of a real `dwindle serve` that is pinned to one core, beside plain `prost` decoding of
 //! the same bytes and beside the same receiver that drops what it has decoded, in one run. Then
-//! what a span takes in memory while its trace is open.
+//! how many traces that are in parts a CPU second revises for late spans, and what a span takes in
+//! memory while its trace is open.
 //!
 //! `cargo bench --bench durable`; Linux only, with `taskset`. `DWINDLE_BENCH_SPANS` sets how many
-//! spans are sent [1000000].
+//! spans are sent [1000000], `DWINDLE_BENCH_BIN` another server to measure, and
+//! `DWINDLE_BENCH_ONLY` a part of it: `durable`, `late` or `open`.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 #![expect(
@@ -36,6 +38,8 @@ const SPANS_PER_TRACE: usize = 2 * CHAIN - 1;
 /// About 500 spans a message, as exporters send them.
 const TRACES_PER_MESSAGE: usize = 73;
 const CLIENTS: usize = 4;
+/// Messages with a late span for each of their traces.
+const LATE: usize = 30;
 /// Ticks of `/proc/PID/stat` a second.
 const TICKS: f64 = 100.0;
 
@@ -44,11 +48,28 @@ fn main() {
         std::env::var("DWINDLE_BENCH_SPANS").map_or(1_000_000, |text| text.parse().unwrap());
     let messages = spans.div_ceil(TRACES_PER_MESSAGE * SPANS_PER_TRACE);
     let spans = messages * TRACES_PER_MESSAGE * SPANS_PER_TRACE;
-    let million = spans as f64 / 1e6;
     let one = message(0);
     let size = one.encoded_len() / (TRACES_PER_MESSAGE * SPANS_PER_TRACE);
     println!("{spans} spans in traces of {SPANS_PER_TRACE}, {size} bytes each");
 
+    let only = std::env::var("DWINDLE_BENCH_ONLY").ok();
+    let has = |part: &str| only.as_deref().is_none_or(|only| only == part);
+    let folder = || tempfile::tempdir().unwrap();
+    if has("durable") {
+        durable(messages, spans);
+    }
+    if has("late") {
+        let folder = folder();
+        late(messages, folder.path().join("data").to_str().unwrap());
+    }
+    if has("open") {
+        let folder = folder();
+        open(messages / 2, folder.path().join("data").to_str().unwrap());
+    }
+}
+
+fn durable(messages: usize, spans: usize) {
+    let million = spans as f64 / 1e6;
     let bytes: Vec<Vec<u8>> = (0..200).map(|n| message(n).encode_to_vec()).collect();
     let before = ticks(std::process::id());
     for n in 0..messages {
@@ -81,9 +102,6 @@ fn main() {
         );
         assert!((used.stored - spans as f64).abs() < 0.5, "{}", used.stored);
     }
-    let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
-    open(messages / 2, data.to_str().unwrap());
 }
 
 struct Used {
@@ -117,14 +135,10 @@ struct Server {
 
 impl Server {
     fn start(options: &[&str]) -> Self {
+        let bin = std::env::var("DWINDLE_BENCH_BIN");
+        let bin = bin.unwrap_or_else(|_| env!("CARGO_BIN_EXE_dwindle").to_owned());
         let mut child = Command::new("taskset")
-            .args([
-                "-c",
-                "1",
-                env!("CARGO_BIN_EXE_dwindle"),
-                "serve",
-                "--no-samples",
-            ])
+            .args(["-c", "1", bin.as_str(), "serve", "--no-samples"])
             .args(["--web-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0"])
             .args(["--http-addr", "127.0.0.1:0"])
             .args(options)
@@ -180,6 +194,14 @@ impl Server {
             .sum()
     }
 
+    /// Waits until all of it is in the tables (or dropped).
+    fn settle(&self) {
+        let some = |name: &str| self.metric(name) > 0.0;
+        while some("dwindle_spans_open") || some("dwindle_fresh_spans") {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     fn status(&self, key: &str) -> u64 {
         let file = format!("/proc/{}/status", self.child.id());
         let text = std::fs::read_to_string(file).unwrap();
@@ -201,19 +223,32 @@ fn run(messages: usize, options: &[&str], again: bool) -> Used {
     let server = Server::start(options);
     let before = ticks(server.child.id());
     let began = Instant::now();
-    send(&server.grpc, messages, again);
-    while server.metric("dwindle_spans_open") > 0.0 || server.metric("dwindle_fresh_spans") > 0.0 {
-        if options.contains(&"--memory-only") && server.metric("dwindle_spans_open") <= 0.0 {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    send(&server.grpc, messages, message, again);
+    server.settle();
     Used {
         cpu: ticks(server.child.id()) - before,
         wall: began.elapsed(),
         peak: server.status("VmHWM"),
         stored: server.metric("dwindle_spans_stored_total"),
     }
+}
+
+/// A span that comes when its trace is in a part already, for each of many traces.
+fn late(messages: usize, data: &str) {
+    let server = Server::start(&["--data", data, "--log-mode", "os"]);
+    send(&server.grpc, messages, message, true);
+    server.settle();
+    let before = ticks(server.child.id());
+    let spans = server.metric("dwindle_spans_stored_total");
+    send(&server.grpc, messages.min(LATE), late_message, true);
+    server.settle();
+    let cpu = ticks(server.child.id()) - before;
+    let traces = server.metric("dwindle_spans_stored_total") - spans;
+    assert!((server.metric("dwindle_revisions_total") - traces).abs() < 0.5);
+    println!(
+        "{traces} late spans, each of a trace in a part: {:.0} traces per CPU s",
+        traces / cpu
+    );
 }
 
 /// What a span takes while its trace is open.
@@ -228,14 +263,19 @@ fn open(messages: usize, data: &str) {
     ];
     let server = Server::start(&[&["--data", data, "--log-mode", "os"], &quiet[..]].concat());
     let before = server.status("VmRSS");
-    send(&server.grpc, messages, true);
+    send(&server.grpc, messages, message, true);
     let open = server.metric("dwindle_spans_open");
     let grown = server.status("VmRSS") - before;
     println!("{open} spans open: {:.0} bytes each", grown as f64 / open);
 }
 
 /// Sends everything; with `again`, what was refused is sent again, as exporters do.
-fn send(address: &str, messages: usize, again: bool) {
+fn send(
+    address: &str,
+    messages: usize,
+    message: fn(usize) -> ExportTraceServiceRequest,
+    again: bool,
+) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -314,6 +354,24 @@ fn message(number: usize) -> ExportTraceServiceRequest {
     ExportTraceServiceRequest {
         resource_spans: resource_spans.collect(),
     }
+}
+
+/// One more span for each trace of a message: a call of the first service.
+fn late_message(number: usize) -> ExportTraceServiceRequest {
+    let mut late = message(number);
+    late.resource_spans.truncate(1);
+    for spans in late
+        .resource_spans
+        .iter_mut()
+        .flat_map(|one| &mut one.scope_spans)
+    {
+        spans.spans.retain(|span| span.kind == 3);
+        for span in &mut spans.spans {
+            *span.span_id.last_mut().unwrap() ^= 0x55;
+            span.name = "GET /v1/late".to_owned();
+        }
+    }
+    late
 }
 
 fn span(trace: u128, hop: usize, kind: i32, now: u64) -> Span {

@@ -8,11 +8,21 @@ use polars::prelude::{
     DataFrame, KeyValueMetadata, ParquetCompression, ParquetWriter, PolarsError, PolarsResult,
     StatisticsOptions,
 };
+use polars_parquet::write::ZstdLevel;
 
 use super::sum::{self, Summed};
 use super::{FORMAT, FORMAT_KEY, TABLE_KEY, VERSION_KEY};
 use crate::model::{Analysis, Trace};
 use crate::store::tables::{Builder, Table, Wanted};
+
+/// The level of zstd for files that stay: about a third slower than [`FAST`] in all, and smaller.
+pub(in crate::store) const SMALL: i32 = 3;
+/// The level for what is soon merged.
+pub(in crate::store) const FAST: i32 = 1;
+
+/// About how many bytes of a column of `spans` are one page: few, since a look-up by id reads the
+/// pages that have the trace.
+const SPAN_PAGE: usize = 128 << 10;
 
 /// Rows of a row group: small enough to hold a few in memory, large enough to compress well.
 const GROUP: usize = 100_000;
@@ -22,7 +32,7 @@ const GROUP: usize = 100_000;
 /// # Errors
 /// What the writer says.
 pub fn write<W: Write>(table: Table, frame: &DataFrame, to: W) -> io::Result<W> {
-    let mut groups = Groups::begin(table, frame, to).map_err(other)?;
+    let mut groups = Groups::begin(table, frame, to, SMALL).map_err(other)?;
     let mut row = 0;
     while row < frame.height() {
         let group = frame.slice(i64::try_from(row).unwrap_or(i64::MAX), GROUP);
@@ -50,7 +60,7 @@ impl<W: Write> SpanWriter<W> {
         let wanted = Wanted::tables([Table::Spans]);
         let empty = frame(Builder::new(&wanted)).map_err(other)?;
         Ok(Self {
-            groups: Groups::begin(Table::Spans, &empty, to).map_err(other)?,
+            groups: Groups::begin(Table::Spans, &empty, to, SMALL).map_err(other)?,
             builder: Builder::new(&wanted),
             wanted,
             rows: 0,
@@ -113,11 +123,17 @@ impl<W: Write> std::fmt::Debug for Groups<W> {
 
 impl<W: Write> Groups<W> {
     /// Begins a file of a table whose frames are like this one.
-    pub(in crate::store) fn begin(table: Table, like: &DataFrame, to: W) -> PolarsResult<Self> {
+    pub(in crate::store) fn begin(
+        table: Table,
+        like: &DataFrame,
+        to: W,
+        level: i32,
+    ) -> PolarsResult<Self> {
         let summed = Summed::new(to);
         let writer = ParquetWriter::new(summed.clone())
-            .with_compression(ParquetCompression::Zstd(None))
+            .with_compression(ParquetCompression::Zstd(Some(ZstdLevel::try_new(level)?)))
             .with_statistics(StatisticsOptions::default())
+            .with_data_page_size((table == Table::Spans).then_some(SPAN_PAGE))
             .batched(like.schema())?;
         let metadata = KeyValueMetadata::from_static(vec![
             (FORMAT_KEY.to_owned(), FORMAT.to_string()),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use compact_str::CompactString;
 use polars::prelude::{
@@ -9,8 +10,9 @@ use polars::prelude::{
     IdxCa, Int64Type, IntoColumn, NewChunkedArray, PlSmallStr, PolarsResult,
     PrimitiveChunkedBuilder, StringChunkedBuilder, TimeUnit,
 };
-use xxhash_rust::xxh3::Xxh3DefaultBuilder;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::exact::Exact;
 use crate::model::{Nanos, SpanId, TraceId, UnixNanos};
 
 /// What a column holds.
@@ -124,6 +126,7 @@ pub(super) enum Cell<'a> {
     String(String),
     Trace(TraceId),
     Span(SpanId),
+    Json(Exact<'a>),
     Int(i64),
     Float(f64),
     Bool(bool),
@@ -154,6 +157,12 @@ impl<'a> From<Cow<'a, str>> for Cell<'a> {
 impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
+    }
+}
+
+impl<'a> From<Exact<'a>> for Cell<'a> {
+    fn from(what: Exact<'a>) -> Self {
+        Self::Json(what)
     }
 }
 
@@ -229,7 +238,8 @@ pub(super) enum Filling {
     Unwanted,
     /// Texts that come again and again: each is kept once.
     Words(Words),
-    Text(StringChunkedBuilder),
+    /// Text, with room in which it is put together.
+    Text(StringChunkedBuilder, String),
     Int(PrimitiveChunkedBuilder<Int64Type>),
     Float(PrimitiveChunkedBuilder<Float64Type>),
     Bool(BooleanChunkedBuilder),
@@ -247,7 +257,7 @@ impl Filling {
         match column.kind {
             _ if !wanted => Self::Unwanted,
             Type::Text => Self::Words(Words::default()),
-            Type::Id | Type::Json => Self::Text(StringChunkedBuilder::new(name, 0)),
+            Type::Id | Type::Json => Self::Text(StringChunkedBuilder::new(name, 0), String::new()),
             Type::Ms | Type::Share => Self::Float(PrimitiveChunkedBuilder::new(name, 0)),
             Type::Count | Type::Number | Type::Time => {
                 Self::Int(PrimitiveChunkedBuilder::new(name, 0))
@@ -268,11 +278,23 @@ impl Filling {
             (Self::Words(words), Cell::Str(text)) => words.push(text),
             (Self::Words(words), Cell::String(text)) => words.push(&text),
             (Self::Words(words), _) => words.push_null(),
-            (Self::Text(builder), Cell::Str(text)) => builder.append_value(text),
-            (Self::Text(builder), Cell::String(text)) => builder.append_value(text),
-            (Self::Text(builder), Cell::Trace(id)) => builder.append_value(hex(&id)),
-            (Self::Text(builder), Cell::Span(id)) => builder.append_value(hex(&id)),
-            (Self::Text(builder), _) => builder.append_null(),
+            (Self::Text(builder, _), Cell::Str(text)) => builder.append_value(text),
+            (Self::Text(builder, _), Cell::String(text)) => builder.append_value(text),
+            (Self::Text(builder, _), Cell::Trace(id)) => {
+                builder.append_value(hex(&id.0, &mut [0; 2 * TraceId::BYTES]));
+            }
+            (Self::Text(builder, _), Cell::Span(id)) => {
+                builder.append_value(hex(&id.0, &mut [0; 2 * SpanId::BYTES]));
+            }
+            (Self::Text(builder, room), Cell::Json(what)) => {
+                room.clear();
+                if what.write(room) {
+                    builder.append_value(&*room);
+                } else {
+                    builder.append_null();
+                }
+            }
+            (Self::Text(builder, _), _) => builder.append_null(),
             (Self::Int(builder), Cell::Int(int)) => builder.append_value(int),
             (Self::Int(builder), Cell::Time(time)) => {
                 builder.append_value(i64::try_from(time.0).unwrap_or(i64::MAX));
@@ -289,7 +311,7 @@ impl Filling {
         let filled = match self {
             Self::Unwanted => return Ok(None),
             Self::Words(words) => words.finish(column.name)?,
-            Self::Text(builder) => builder.finish().into_column(),
+            Self::Text(builder, _) => builder.finish().into_column(),
             Self::Float(builder) => builder.finish().into_column(),
             Self::Bool(builder) => builder.finish().into_column(),
             Self::Int(builder) if column.kind == Type::Time => {
@@ -302,20 +324,51 @@ impl Filling {
     }
 }
 
-fn hex(id: &impl std::fmt::Display) -> CompactString {
-    compact_str::format_compact!("{id}")
+/// The digits of an id, as it prints.
+fn hex<'a>(bytes: &[u8], digits: &'a mut [u8]) -> &'a str {
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
+        for (digit, half) in pair.iter_mut().zip([byte >> 4, byte & 15]) {
+            *digit = half + if half < 10 { b'0' } else { b'a' - 10 };
+        }
+    }
+    std::str::from_utf8(digits).unwrap_or_default()
+}
+
+/// XXH3 of a text in one go: what can take it in pieces keeps half a kilobyte for that.
+#[derive(Debug, Default)]
+pub(super) struct OneShot(u64);
+
+impl Hasher for OneShot {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64_with_seed(bytes, self.0);
+    }
+
+    fn write_u8(&mut self, byte: u8) {
+        self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// A column of texts that repeat: numbers into a list in which each text stands once.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     numbers: Vec<Option<u32>>,
-    known: HashMap<CompactString, u32, Xxh3DefaultBuilder>,
+    known: HashMap<CompactString, u32, BuildHasherDefault<OneShot>>,
     list: Vec<CompactString>,
 }
 
 impl Words {
     fn push(&mut self, text: &str) {
+        // Most columns say the same row after row.
+        let last = self.numbers.last().copied().flatten();
+        let known = last.and_then(|last| self.list.get(last as usize));
+        if known.is_some_and(|known| known == text) {
+            self.numbers.push(last);
+            return;
+        }
         let number = if let Some(number) = self.known.get(text) {
             *number
         } else {

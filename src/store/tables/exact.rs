@@ -35,18 +35,37 @@ pub(super) struct ExactError {
     why: String,
 }
 
-/// Attributes; `None` when there is none.
-pub(super) fn attributes(attributes: &Attributes) -> Option<String> {
-    (!attributes.is_empty()).then(|| {
-        let mut out = String::with_capacity(32 * attributes.len());
-        write_map(&mut out, attributes);
-        out
-    })
+/// What becomes JSON, unless there is none of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Exact<'a> {
+    Attributes(&'a Attributes),
+    Events(&'a [Event]),
+    Links(&'a [Link]),
+    Logs(&'a [&'a SpanLog]),
 }
 
-/// Events; `None` when there is none.
-pub(super) fn events(events: &[Event]) -> Option<String> {
-    list(events, |out, event| {
+impl Exact<'_> {
+    /// Writes it behind what is there; false if there is none.
+    pub(super) fn write(self, out: &mut String) -> bool {
+        match self {
+            Self::Attributes(attributes) if attributes.is_empty() => return false,
+            Self::Attributes(attributes) => write_map(out, attributes),
+            Self::Events(events) => return write_events(out, events),
+            Self::Links(links) => return write_links(out, links),
+            Self::Logs(logs) => return write_logs(out, logs),
+        }
+        true
+    }
+
+    /// It as text; `None` when there is none.
+    pub(super) fn text(self) -> Option<String> {
+        let mut out = String::new();
+        self.write(&mut out).then_some(out)
+    }
+}
+
+fn write_events(out: &mut String, events: &[Event]) -> bool {
+    write_list(out, events, |out, event| {
         let Event {
             time,
             name,
@@ -60,9 +79,8 @@ pub(super) fn events(events: &[Event]) -> Option<String> {
     })
 }
 
-/// Links; `None` when there is none.
-pub(super) fn links(links: &[Link]) -> Option<String> {
-    list(links, |out, link| {
+fn write_links(out: &mut String, links: &[Link]) -> bool {
+    write_list(out, links, |out, link| {
         let Link {
             trace_id,
             span_id,
@@ -87,9 +105,8 @@ pub(super) fn links(links: &[Link]) -> Option<String> {
     })
 }
 
-/// Log records; `None` when there is none.
-pub(super) fn logs(logs: &[&SpanLog]) -> Option<String> {
-    list(logs, |out, log| {
+fn write_logs(out: &mut String, logs: &[&SpanLog]) -> bool {
+    write_list(out, logs, |out, log| {
         let SpanLog {
             trace_id: _,
             span_id,
@@ -107,18 +124,19 @@ pub(super) fn logs(logs: &[&SpanLog]) -> Option<String> {
     })
 }
 
-fn list<T>(items: &[T], write: impl Fn(&mut String, &T)) -> Option<String> {
-    (!items.is_empty()).then(|| {
-        let mut out = String::from("[");
-        for (index, item) in items.iter().enumerate() {
-            if index > 0 {
-                out.push(',');
-            }
-            write(&mut out, item);
+fn write_list<T>(out: &mut String, items: &[T], write: impl Fn(&mut String, &T)) -> bool {
+    if items.is_empty() {
+        return false;
+    }
+    out.push('[');
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
         }
-        out.push(']');
-        out
-    })
+        write(out, item);
+    }
+    out.push(']');
+    true
 }
 
 fn write_tail(out: &mut String, attributes: &Attributes, dropped: u32) {
@@ -138,8 +156,15 @@ fn number(out: &mut String, before: &str, number: u64) {
 }
 
 fn write_text(out: &mut String, text: &str) {
-    // A text always has a JSON form.
-    out.push_str(&serde_json::to_string(text).unwrap_or_default());
+    let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    if text.bytes().all(plain) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        // A text always has a JSON form.
+        out.push_str(&serde_json::to_string(text).unwrap_or_default());
+    }
 }
 
 fn write_map(out: &mut String, attributes: &Attributes) {
@@ -397,7 +422,7 @@ mod tests {
 
     fn both_ways(value: Value) -> String {
         let before = Attributes(vec![("k".into(), value)]);
-        let text = attributes(&before).unwrap();
+        let text = Exact::Attributes(&before).text().unwrap();
         assert_eq!(read_attributes(&text).as_ref(), Ok(&before), "{text}");
         text
     }
@@ -468,7 +493,7 @@ mod tests {
         }
         for bits in [f64::NAN.to_bits(), 0xfff8_0000_0000_0001] {
             let one = Attributes(vec![("k".into(), Value::Double(f64::from_bits(bits)))]);
-            let read = read_attributes(&attributes(&one).unwrap()).unwrap();
+            let read = read_attributes(&Exact::Attributes(&one).text().unwrap()).unwrap();
             let Some(Value::Double(read)) = read.get("k") else {
                 panic!("{read:?}")
             };

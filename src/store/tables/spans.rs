@@ -11,7 +11,7 @@ use std::sync::Arc;
 use polars::prelude::{DataFrame, PolarsError, StringChunked};
 
 use super::columns::{Rows, table};
-use super::exact::{self, ExactError};
+use super::exact::{self, Exact, ExactError};
 use crate::model::{
     Kind, Request, Resource, Scope, Span, SpanId, SpanLog, Status, StatusCode, Text, Trace,
     TraceId, UnixNanos,
@@ -48,14 +48,14 @@ table! {
     /// The status description.
     status_message: Text or null = text(&row.span.status.message);
     /// Its attributes: an object, with types kept.
-    attributes: Json or null = exact::attributes(&row.span.attributes);
+    attributes: Json or null = Exact::Attributes(&row.span.attributes);
     /// Its events: a list of time_unix_nano, name, attributes, dropped_attributes.
-    events: Json or null = exact::events(&row.span.events);
+    events: Json or null = Exact::Events(&row.span.events);
     /// Its links: a list of trace_id, span_id, trace_state, flags, attributes, dropped_attributes.
-    links: Json or null = exact::links(&row.span.links);
+    links: Json or null = Exact::Links(&row.span.links);
     /// Log records of its trace that name it: a list of span_id, time_unix_nano,
     /// body, attributes.
-    logs: Json or null = exact::logs(row.logs);
+    logs: Json or null = Exact::Logs(row.logs);
     /// W3C tracestate.
     trace_state: Text or null = text(&row.span.trace_state);
     /// OTLP flags.
@@ -77,7 +77,7 @@ table! {
     /// Its version.
     scope_version: Text or null = text(&row.span.scope.version);
     /// Its attributes.
-    scope_attributes: Json or null = exact::attributes(&row.span.scope.attributes);
+    scope_attributes: Json or null = Exact::Attributes(&row.span.scope.attributes);
     /// Scope attributes that the sender dropped.
     scope_dropped_attributes: Count = row.span.scope.dropped_attributes;
     /// The schema of the spans' attributes.
@@ -111,7 +111,7 @@ impl Resources {
             self.known.clear();
         }
         let known = self.known.entry(address).or_insert_with(|| {
-            let text = exact::attributes(&resource.attributes);
+            let text = Exact::Attributes(&resource.attributes).text();
             (Arc::clone(resource), text)
         });
         known.1.as_deref()
