@@ -64,13 +64,13 @@ export async function tabTo(page, selector) {
 }
 
 /** Tests of any page: it loads clean at every width in both themes, and axe finds nothing serious. */
-export async function loadsClean(name, url) {
+export async function loadsClean(name, url, { fullPage = true } = {}) {
   for (const width of widths) {
     for (const colorScheme of themes) {
       await test(`${name} at ${width}, ${colorScheme}: loads clean, nothing scrolls sideways`, async () => {
         const height = width > 2000 ? 2160 : 900;
         await visit(url, { viewport: { width, height }, colorScheme }, async (page) => {
-          await page.screenshot({ path: `${folder}/${name}-${width}-${colorScheme}.png`, fullPage: width < 2000 });
+          await page.screenshot({ path: `${folder}/${name}-${width}-${colorScheme}.png`, fullPage: fullPage && width < 2000 });
           const over = await page.evaluate(() =>
             document.documentElement.scrollWidth - document.documentElement.clientWidth);
           if (over > 0) throw new Error(`${over} px wider than the window`);

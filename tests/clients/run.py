@@ -20,6 +20,7 @@ import time
 import urllib.error
 import urllib.request
 
+import crafted
 import spans
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -217,13 +218,23 @@ def browser(module, pages):
 
 
 def main():
-    real, demo = Server("--no-samples"), Server()
-    pages = {}
+    real, demo, made = Server("--no-samples"), Server(), Server("--no-samples")
+    pages, of_requests = {}, {}
     try:
 
-        @test("both servers start and answer")
+        @test("the servers start and answer")
         def _():
-            real.ready(), demo.ready()
+            real.ready(), demo.ready(), made.ready()
+
+        @test("crafted traces are analysed, one of 100,000 spans among them")
+        def _():
+            for name, (path, count) in crafted.send(made.endpoint("http")).items():
+
+                def whole(path=path, count=count):
+                    return json.loads(get(f"{made.web}/api/v1/requests/{path}"))["spans"] == count
+
+                wait_for(f"the {name} request", 120, whole)
+                of_requests[name] = f"{made.web}/requests/{path}"
 
         for sdk in ("python", "node"):
             for transport in ("grpc", "http"):
@@ -257,6 +268,10 @@ def main():
             def _(module=module):
                 browser(module, pages)
 
+        @test("request.mjs ran to its end")
+        def _():
+            browser("request.mjs", {"fan-out": pages["fan-out"]} | of_requests)
+
         @test("fleet.mjs ran to its end")
         def _():
             traces = os.environ.get("DWINDLE_CORPUS")
@@ -269,12 +284,12 @@ def main():
                 for server in filter(None, others):
                     server.stop()
 
-        @test("both servers stop on SIGTERM with exit code 0")
+        @test("the servers stop on SIGTERM with exit code 0")
         def _():
-            equal("exit codes", (real.stop(), demo.stop()), (0, 0))
+            equal("exit codes", (real.stop(), demo.stop(), made.stop()), (0, 0, 0))
 
     finally:
-        real.stop(), demo.stop()
+        real.stop(), demo.stop(), made.stop()
     if failed:
         print(f"--- the server said\n{real.said()}\n---")
     print(f"{passed} passed, {failed} failed")
