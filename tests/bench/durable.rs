@@ -368,7 +368,7 @@ fn late_message(number: usize) -> ExportTraceServiceRequest {
         spans.spans.retain(|span| span.kind == 3);
         for span in &mut spans.spans {
             *span.span_id.last_mut().unwrap() ^= 0x55;
-            span.name = "GET /v1/late".to_owned();
+            "GET /v1/late".clone_into(&mut span.name);
         }
     }
     late

@@ -332,7 +332,7 @@ fn what_was_told_when_a_request_came_is_said_where_it_is_another_today() {
     store.flush().unwrap();
     same(store.get(put.trace.id).unwrap(), &put);
     let note = Note::AnalysedAgain("missed, surfaced at cart Get, 1,300\u{a0}ms wasted".into());
-    assert_eq!(notes(&store, &other), [note.clone()]);
+    assert_eq!(notes(&store, &other), std::slice::from_ref(&note));
     assert_eq!(
         note.to_string(),
         "analysed again with today's settings; when it came: missed, surfaced at cart Get, \

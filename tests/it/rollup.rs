@@ -163,7 +163,9 @@ proptest! {
         }
         let series = store.snapshot().series(&(first..first + 200), 7, &Wanted::all()).unwrap();
         let mut together = Sums::default();
-        series.iter().for_each(|sums| together.merge(sums));
+        for sums in &series {
+            together.merge(sums);
+        }
         prop_assert_eq!(without_examples(together), without_examples(sums(&store, &(first..first + 200))));
         let verified = store.verify().unwrap();
         prop_assert!(verified.strays.is_empty(), "{:?}", verified.strays);

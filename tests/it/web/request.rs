@@ -29,11 +29,8 @@ fn sample(site: &Site, service: &str, operation: &str) -> model::Request {
 /// `x` and `x + width` of the solid blocks of a row, in per cent.
 fn blocks(page: &Element, row: usize) -> Vec<(f64, f64)> {
     let id = format!("r{row}");
-    let rows = page.with_tag("details").into_iter();
-    let row = rows
-        .filter(|row| row.attribute("id") == Some(&id))
-        .next_back()
-        .unwrap();
+    let mut rows = page.with_tag("details").into_iter();
+    let row = rows.rfind(|row| row.attribute("id") == Some(&id)).unwrap();
     let number = |rect: &Element, key: &str| -> f64 {
         let text = rect.attribute(key).unwrap();
         text.trim_end_matches('%').parse().unwrap()
@@ -149,7 +146,7 @@ async fn raw_clocks_are_a_link_away_and_every_shift_is_told() {
     for page in [&aligned, &raw] {
         let rows = page.with_tag("section").into_iter();
         let clocks = rows.filter(|one| one.attribute("aria-label") == Some("Clocks"));
-        let clocks = clocks.map(|one| one.text()).collect::<String>();
+        let clocks = clocks.map(Element::text).collect::<String>();
         assert!(clocks.contains("2\u{a0}hosts, 1 moved"), "{clocks}");
         assert!(clocks.contains(&told), "{clocks}");
         // In the opened row, too, and as a whisker on the bar.
@@ -216,7 +213,8 @@ async fn finding_covers_rows_that_are_not_on_the_page() {
     assert!(text.contains("match 1 of 1"), "{text}");
     let hit = found.with_class("now");
     assert_eq!(hit.len(), 1);
-    let number: usize = hit[0].attribute("id").unwrap()[1..].parse().unwrap();
+    let id = hit[0].attribute("id").unwrap();
+    let number: usize = id.trim_start_matches('r').parse().unwrap();
     assert!(number >= 200);
     // Also where it was folded, and on the next match of many.
     let folded = site.page(&format!("{path}?find=item.id%3D577")).await;
@@ -382,10 +380,9 @@ async fn attempts_stand_together_with_what_each_took_of_the_budget() {
     let request = sample(&site, "edge", "POST /checkout");
     let page = site.page(&path_of(&request)).await;
     let tried = attempts::attempts(&request, None).remove(0);
-    let sections = page.with_tag("section").into_iter();
+    let mut sections = page.with_tag("section").into_iter();
     let section = sections
-        .filter(|one| one.attribute("aria-label") == Some("Attempts"))
-        .next_back()
+        .rfind(|one| one.attribute("aria-label") == Some("Attempts"))
         .unwrap();
     let shares: Vec<String> = section.with_tag("tbody")[0]
         .with_tag("tr")
