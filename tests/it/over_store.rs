@@ -11,6 +11,7 @@ use dwindle::query::aggregate::OverStore;
 use dwindle::query::calls::Calls;
 use dwindle::query::filter::Filter;
 use dwindle::query::hops::Hops;
+use dwindle::query::requests;
 use dwindle::query::rules::Findings;
 use dwindle::query::scan::Selection;
 use dwindle::query::sheet::Sheet;
@@ -121,5 +122,27 @@ fn the_store_and_the_requests_give_the_same_sums() {
         same::<Hops>(&snapshot, &requests);
         same::<Calls>(&snapshot, &requests);
         same::<Findings>(&snapshot, &requests);
+    }
+}
+
+#[test]
+fn the_list_finds_every_trace_by_its_id_wherever_it_lies() {
+    let (traces, requests) = traces();
+    let folder = tempfile::tempdir().unwrap();
+    let store = in_folder(folder.path(), &traces);
+    let snapshot = store.snapshot();
+    for stored in &traces {
+        let id = stored.trace.id;
+        for order in ["newest", "start", "-elapsed"] {
+            let mut query = requests::Query {
+                sort: order.parse().unwrap(),
+                ..requests::Query::default()
+            };
+            query.selection.filter = Some(Filter::parse(&format!("trace_id={id}")).unwrap());
+            let page = requests::page(&snapshot, &query).unwrap();
+            let wanted = requests.iter().filter(|request| request.trace_id == id);
+            assert_eq!(page.rows.len(), wanted.count(), "{id} by {order}");
+            assert!(page.rows.iter().all(|row| row.trace_id == id));
+        }
     }
 }

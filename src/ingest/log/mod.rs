@@ -232,9 +232,12 @@ impl<T: Send + 'static> Log<T> {
             first.unwrap_or(opened.next_seq),
         ));
         let mut writer = Writer::new(Arc::clone(&shared), dir, telemetry, Box::new(deliver));
-        writer
-            .begin()
-            .map_err(|error| LogError::new("write to the folder", dir, error))?;
+        match writer.begin() {
+            Ok(()) => {}
+            // What is there can be read meanwhile; spans are taken again when there is room.
+            Err(error) if is_full(&error) => writer.told(&Err(error)),
+            Err(error) => return Err(LogError::new("write to the folder", dir, error)),
+        }
         let thread = std::thread::Builder::new()
             .name("log".into())
             .spawn(move || writer.run())
@@ -348,4 +351,11 @@ impl Iterator for Replay {
             }
         }
     }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }

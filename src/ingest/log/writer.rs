@@ -427,7 +427,7 @@ impl<T> Writer<T> {
     }
 
     /// Says once when the disk stops taking the log, and once when it takes it again.
-    fn told(&mut self, result: &io::Result<Range<u64>>) {
+    pub(super) fn told(&mut self, result: &io::Result<Range<u64>>) {
         let mut queue = self.shared.lock();
         match (result, queue.failing) {
             (Err(error), before) => {

@@ -149,10 +149,12 @@ fn nearest(
         && let Some(window) = stretches.next(wanted)
     {
         let more = ends(&Within::from(window), room - height(&found), None)?;
-        found = Some(match found {
-            Some(found) => found.vstack(&more)?,
-            None => more,
-        });
+        // A stretch of which nothing had to be read has no rows and no columns either.
+        found = match found {
+            found if more.height() == 0 => found,
+            Some(found) => Some(found.vstack(&more)?),
+            None => Some(more),
+        };
         wanted = wanted.saturating_mul(GROWTH);
     }
     Ok(found.unwrap_or_default())
