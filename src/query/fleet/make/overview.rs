@@ -6,7 +6,7 @@ use super::matrix::matrix;
 use super::spent::{held, holders, spent};
 use super::totals::{buckets, totals};
 use super::{Frame, words};
-use crate::model::{Nanos, Outcome, SpanId, TraceId};
+use crate::model::{Outcome, SpanId, TraceId};
 use crate::query::error::QueryError;
 use crate::query::fleet::Ask;
 use crate::query::fleet::overview::Overview;
@@ -53,11 +53,7 @@ pub fn overview(snapshot: &Snapshot, ask: &Ask) -> Result<Overview, QueryError> 
     let all = now.all();
     let ids = |misses: Vec<(TraceId, SpanId)>| Row::of_these(snapshot, &misses);
     let id = |miss: &Miss| (miss.example.trace_id, miss.example.request);
-    let worst = all
-        .worst
-        .iter()
-        .filter(|miss| Nanos(miss.wasted) > Nanos::ZERO);
-    let worst = ids(worst.map(id).collect())?;
+    let worst = ids(all.worst.iter().map(id).collect())?;
     let newest = all.newest.iter();
     let newest = ids(newest
         .map(|found| (found.trace_id, found.request))
