@@ -544,10 +544,8 @@
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (event.key === "Escape" && drag) { drop(); return; }
     if (event.target.id === "find" && event.key === "Escape") {
+      // It leaves the field where the match is; the link beside it ends the search.
       event.preventDefault();
-      const clear = byId("hit-clear");
-      event.target.value = "";
-      if (clear) move(() => go(clear.href));
       event.target.blur();
       return;
     }

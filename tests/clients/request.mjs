@@ -231,7 +231,7 @@ await test('without script: zoom, clocks, folds, finding, spans and paging are l
     if (!(await range(page)).includes('match 1 of 1')) throw new Error(await range(page));
     equal('the match', await page.locator('.hop.now').count(), 1);
     await page.locator('.hop.now > summary').click();
-    await page.locator('.hop.now a.more').click();
+    await Promise.all([page.waitForURL(/open=/), page.locator('.hop.now a.more').click()]);
     const body = await page.locator('details[open] .body').innerText();
     if (!body.includes('item-4321')) throw new Error('the opened row does not show its spans');
   });
