@@ -112,9 +112,17 @@ impl From<PolarsError> for StoreError {
     }
 }
 
+/// Whether there was no room: it may come back by itself.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+        _ if is_full(error) => {
             "; free some room on that disk, or keep less (--retain-bytes); nothing is lost, and \
              it goes on by itself"
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::error::OpenError;
+use super::error::{OpenError, is_full};
 use super::find::Footers;
 use super::tables::Table;
 use super::whole::sync_folder;
@@ -270,13 +270,6 @@ impl Lock {
         file.rewind()?;
         file.write_all(text.as_bytes())
     }
-}
-
-fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
 }
 
 #[cfg(test)]

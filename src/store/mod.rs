@@ -79,6 +79,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub use compact::Compacted;
 pub use count::{Counts, Load, Outcomes};
 pub use each::{Kept, Passed, Wanted};
+pub(crate) use error::is_full;
 pub use error::{OpenError, StoreError};
 pub use flush::Flushed;
 pub use folder::Holder;

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 
 use super::asking::Site;
 use super::error::{self, Problem};
@@ -90,6 +91,16 @@ fn in_format(body: String, format: Format) -> Response {
     (headers, body).into_response()
 }
 
+/// What a query made, or why there is nothing.
+pub(super) fn in_json<T: Serialize, E: Into<Problem>>(
+    answer: Result<Result<T, E>, Problem>,
+) -> Response {
+    match answer.and_then(|made| made.map_err(Into::into)) {
+        Ok(made) => Json(made).into_response(),
+        Err(problem) => error::json(&problem),
+    }
+}
+
 /// `GET /api/v1/requests/used`: elapsed against budget over the whole list.
 pub(super) async fn used(State(site): State<Site>, RawQuery(query): RawQuery) -> Response {
     let query = match list::read(&Params::read(query.as_deref()), ROWS) {
@@ -99,11 +110,7 @@ pub(super) async fn used(State(site): State<Site>, RawQuery(query): RawQuery) ->
     let answer = site.ask("used", move |state| {
         requests::used(&state.store.snapshot(), &query)
     });
-    match answer.await {
-        Ok(Ok(used)) => Json(used).into_response(),
-        Ok(Err(error)) => error::json(&error.into()),
-        Err(problem) => error::json(&problem),
-    }
+    in_json(answer.await)
 }
 
 /// Names of each kind that are told at most.
@@ -130,11 +137,7 @@ pub(super) async fn names(State(site): State<Site>) -> Response {
         };
         fleet::names(&snapshot, &ask)
     });
-    match answer.await {
-        Ok(Ok(names)) => Json(names).into_response(),
-        Ok(Err(error)) => error::json(&error.into()),
-        Err(problem) => error::json(&problem),
-    }
+    in_json(answer.await)
 }
 
 /// `GET /api/v1/filter`: what a filter can ask for.

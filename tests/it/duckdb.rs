@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use dwindle::budget::{Policy, Typical, analyse};
 use dwindle::files::{self, Input};
@@ -113,8 +113,12 @@ fn ask(
         .args(["-c", PROGRAM])
         .arg(folder)
         .stdin(File::open(&input).unwrap())
-        .output()
-        .unwrap();
+        .output();
+    answers(output.unwrap())
+}
+
+/// What it printed, a value a line.
+fn answers<T: serde::de::DeserializeOwned>(output: Output) -> Vec<T> {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let lines = String::from_utf8(output.stdout).unwrap();
@@ -237,13 +241,6 @@ fn of_store(
         .args(["-c", OF_STORE])
         .arg(folder)
         .args(arguments)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let lines = String::from_utf8(output.stdout).unwrap();
-    lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+        .output();
+    answers(output.unwrap())
 }

@@ -44,6 +44,7 @@ pub use scan::Record;
 use self::scan::Found;
 use self::segments::Segment;
 use self::writer::{Shared, Writer};
+use crate::store::is_full;
 use crate::telemetry::Telemetry;
 
 /// What an acknowledged message survives.
@@ -351,11 +352,4 @@ impl Iterator for Replay {
             }
         }
     }
-}
-
-fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
 }

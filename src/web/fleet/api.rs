@@ -1,7 +1,6 @@
 //! The answers about many requests as JSON, in the shape of the query layer's structs, and the
 //! description of the whole API.
 
-use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -11,8 +10,9 @@ use super::findings::which;
 use super::period;
 use crate::query::fleet::{self, Ask};
 use crate::store::Snapshot;
+use crate::web::api::in_json;
 use crate::web::asking::Site;
-use crate::web::error::{self, Problem};
+use crate::web::error::Problem;
 use crate::web::params::Params;
 
 /// Buckets of a series and rows of a list, unless `buckets` and `rows` say otherwise.
@@ -122,8 +122,5 @@ async fn answer<T: Serialize + Send + 'static>(
         let ask = period(state, &params)?.ask(buckets, rows);
         make(&state.store.snapshot(), &ask, &params)
     });
-    match made.await.and_then(|made| made) {
-        Ok(made) => Json(made).into_response(),
-        Err(problem) => error::json(&problem),
-    }
+    in_json(made.await)
 }

@@ -12,7 +12,7 @@ use crate::query::fleet::Ask;
 use crate::query::fleet::overview::Overview;
 use crate::query::requests::Row;
 use crate::store::Snapshot;
-use crate::store::rollup::{Miss, Wanted};
+use crate::store::rollup::{Example, Wanted};
 
 /// What is missed, who held the clock, and where it showed.
 ///
@@ -51,13 +51,19 @@ pub fn overview(snapshot: &Snapshot, ask: &Ask) -> Result<Overview, QueryError> 
     let new_findings = new_groups(snapshot, &frame, &now.findings)?;
 
     let all = now.all();
-    let ids = |misses: Vec<(TraceId, SpanId)>| Row::of_these(snapshot, &misses);
-    let id = |miss: &Miss| (miss.example.trace_id, miss.example.request);
-    let worst = ids(all.worst.iter().map(id).collect())?;
-    let newest = all.newest.iter();
-    let newest = ids(newest
-        .map(|found| (found.trace_id, found.request))
-        .collect())?;
+    let id = |example: &Example| (example.trace_id, example.request);
+    let worst: Vec<_> = all.worst.iter().map(|miss| id(&miss.example)).collect();
+    let newest: Vec<_> = all.newest.iter().map(id).collect();
+    // One look at the parts for both.
+    let rows = Row::of_these(snapshot, &[worst.as_slice(), &newest].concat())?;
+    let of = |ids: &[(TraceId, SpanId)]| -> Vec<Row> {
+        let row = |id: &(TraceId, SpanId)| {
+            let mut rows = rows.iter();
+            rows.find(|row| (row.trace_id, row.request) == *id).cloned()
+        };
+        ids.iter().filter_map(row).collect()
+    };
+    let (worst, newest) = (of(&worst), of(&newest));
     Ok(Overview {
         window: frame.window,
         sentence: words::overview(&totals, &totals_before, change.as_ref(), holders.first()),
