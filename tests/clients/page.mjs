@@ -32,6 +32,11 @@ export function none(what, found) {
   if (found.length) throw new Error(`${what}: ${found.join('; ')}`);
 }
 
+/** Whether the browser itself gave a request up, as it does with what a page still loads when the reader goes on. */
+function givenUp(request) {
+  return request.failure()?.errorText === 'net::ERR_ABORTED';
+}
+
 /** Opens `url` and hands the page to `body`; anything that the browser complains about fails. */
 export async function visit(url, options, body) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
@@ -42,7 +47,7 @@ export async function visit(url, options, body) {
     page.on('console', (m) => ['error', 'warning'].includes(m.type()) && complaints.push(m.text()));
     page.on('pageerror', (error) => complaints.push(String(error)));
     page.on('response', (r) => r.status() >= 400 && complaints.push(`${r.status()} ${r.url()}`));
-    page.on('requestfailed', (r) => complaints.push(`failed ${r.url()}`));
+    page.on('requestfailed', (r) => givenUp(r) || complaints.push(`failed ${r.url()}: ${r.failure()?.errorText}`));
     page.on('request', (r) => new URL(r.url()).host === new URL(url).host || complaints.push(`foreign ${r.url()}`));
     const answer = await page.goto(url, { waitUntil: 'load' });
     const policy = (await answer.allHeaders())['content-security-policy'] ?? '';
