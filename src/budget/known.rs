@@ -3,6 +3,7 @@
 use crate::model::{Nanos, Text, Verdict};
 
 use super::clocks::Clocks;
+use super::conventions::Field;
 use super::hops::{AttemptId, CallId, HopId, Hops};
 use super::policy::{Policy, Typical};
 use super::retries::Retries;
@@ -32,6 +33,23 @@ impl Known<'_> {
     /// A hop's operation.
     pub(super) fn operation(&self, hop: HopId) -> &Text {
         &self.forest.span(self.hops.all[hop].entry).name
+    }
+
+    /// How long a hop waited before work: what it says, until a `dequeued` event, or until an
+    /// inner SERVER layer began (semantics, section 7, `queued`).
+    pub(super) fn queue(&self, id: HopId) -> Option<Nanos> {
+        let hop = &self.hops.all[id];
+        let entry = self.forest.span(hop.entry);
+        let said = self.hops.nodes_of(self.forest, id).filter_map(|node| {
+            let queue = self.hops.facts(node)?.least(Field::Queue)?;
+            Some(queue.time)
+        });
+        let dequeued = entry.events.iter().filter(|event| event.name == "dequeued");
+        let dequeued = dequeued.map(|event| event.time.since(entry.start)).max();
+        let arrival = self.forest.nodes[hop.entry].start;
+        let inner = hop.layers.get(1);
+        let layer = inner.map(|&inner| self.forest.nodes[inner].start - arrival);
+        said.max().or(dequeued).or(layer)
     }
 
     /// A hop's run time for nobody: after its effective deadline, or after the first call above

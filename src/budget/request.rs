@@ -35,16 +35,13 @@ pub(super) fn requests(known: &Known<'_>) -> Analysis {
         }
     }
     let mut requests = Vec::new();
-    let mut members: Vec<HopId> = Vec::new();
-    for &hop in &order {
-        if hops[hop].root == hop && !members.is_empty() {
-            requests.push(request(known, &members, &handed));
-            members.clear();
+    let mut numbers = vec![0; hops.len()];
+    let begins = |hop: &HopId| hops[*hop].root == *hop;
+    for members in order.chunk_by(|_, next| !begins(next)) {
+        for (number, &hop) in members.iter().enumerate() {
+            numbers[hop] = number;
         }
-        members.push(hop);
-    }
-    if !members.is_empty() {
-        requests.push(request(known, &members, &handed));
+        requests.push(request(known, members, &numbers, &handed));
     }
     requests.sort_by_key(|request| (request.start, request.request));
     Analysis {
@@ -87,16 +84,17 @@ fn depth_first(known: &Known<'_>) -> Vec<HopId> {
 fn request(
     known: &Known<'_>,
     members: &[HopId],
+    numbers: &[usize],
     handed: &BTreeMap<HopId, Vec<HandedOver>>,
 ) -> Request {
     let root = members[0];
     let hops = &known.hops.all;
     let time = &known.timing.hops[root];
-    let shown: BTreeMap<HopId, usize> = members
-        .iter()
-        .enumerate()
-        .map(|(shown, &hop)| (hop, shown))
-        .collect();
+    let shown = Shown {
+        hops: known.hops,
+        root,
+        numbers,
+    };
     let (path, clipped) = path::path(known.forest, known.hops, known.timing, known.retries, root);
     let elapsed = time.end - time.start;
     let deadline = time.effective.map(|deadline| deadline - time.start);
@@ -111,7 +109,7 @@ fn request(
     for (id, &hop) in members.iter().enumerate() {
         let parent = hops[hop]
             .caller
-            .and_then(|caller| shown.get(&caller).copied());
+            .and_then(|caller| shown.get(caller));
         depths[id] = parent.map_or(0, |parent| depths[parent] + 1);
         out.push(view.hop(hop, id, parent, depths[id], handed));
     }
@@ -224,7 +222,7 @@ fn surfaced(
     known: &Known<'_>,
     members: &[HopId],
     outcome: Outcome,
-    shown: &BTreeMap<HopId, usize>,
+    shown: &Shown<'_>,
 ) -> Option<Surfaced> {
     if matches!(outcome, Outcome::Met | Outcome::NoBudget) {
         return None;
@@ -241,9 +239,9 @@ fn surfaced(
     let mut depth = vec![None; members.len()];
     let mut best: Option<(usize, std::cmp::Reverse<Nanos>, HopId)> = None;
     for (id, &hop) in members.iter().enumerate() {
-        let above = match hops[hop].caller.and_then(|caller| shown.get(&caller)) {
+        let above = match hops[hop].caller.and_then(|caller| shown.get(caller)) {
             None => Some(0),
-            Some(&caller) => depth[caller].map(|depth: usize| depth + 1),
+            Some(caller) => depth[caller].map(|depth: usize| depth + 1),
         };
         // What nobody waited for failed nobody.
         let counts = known.verdicts[hop].0 != Verdict::Ok && !known.timing.hops[hop].detached;
@@ -261,20 +259,37 @@ fn surfaced(
         service: known.service(hop).clone(),
         operation: known.operation(hop).clone(),
         verdict: known.verdicts[hop].0,
-        hop: shown.get(&hop).copied().unwrap_or(0),
+        hop: shown.get(hop).unwrap_or(0),
     })
+}
+
+/// The hops of a request by the number under which they are shown.
+#[derive(Clone, Copy)]
+pub(super) struct Shown<'a> {
+    hops: &'a Hops,
+    root: HopId,
+    /// By [`HopId`]; those of other requests have no meaning.
+    numbers: &'a [usize],
+}
+
+impl Shown<'_> {
+    /// Its number; `None` for a hop of another request.
+    pub(super) fn get(&self, hop: HopId) -> Option<usize> {
+        let is_of_request = self.hops.all[hop].root == self.root;
+        is_of_request.then(|| self.numbers[hop])
+    }
 }
 
 /// Times from the request's start, hops by their shown number.
 struct View<'a> {
     known: &'a Known<'a>,
-    shown: &'a BTreeMap<HopId, usize>,
+    shown: &'a Shown<'a>,
     origin: Nanos,
 }
 
 impl View<'_> {
     fn shown(&self, hop: HopId) -> usize {
-        self.shown.get(&hop).copied().unwrap_or(0)
+        self.shown.get(hop).unwrap_or(0)
     }
 
     fn hop(
@@ -315,6 +330,7 @@ impl View<'_> {
                 LocalSource::Computed
             },
             local_computed: computed,
+            queue: known.queue(id),
             clock_offset: known.clocks.offsets[id],
             clock_interval: known.clocks.intervals[id],
             verdict,

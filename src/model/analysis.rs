@@ -275,6 +275,10 @@ pub struct Hop {
     /// What Dwindle computed, also where the hop said something else.
     #[serde(rename = "local_computed_ms")]
     pub local_computed: Nanos,
+    /// How long it waited before work: what it said, until a `dequeued` event, or until an inner
+    /// SERVER layer began. `None` where nothing tells.
+    #[serde(rename = "queue_ms")]
+    pub queue: Option<Nanos>,
     /// What was added to the hop's clock to bring it to the root's.
     #[serde(rename = "clock_offset_ms")]
     pub clock_offset: Nanos,

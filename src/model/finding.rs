@@ -24,7 +24,7 @@ pub struct Finding {
     /// The evidence as a sentence.
     pub message: String,
     /// What to do about it, in one sentence.
-    pub hint: String,
+    pub hint: &'static str,
 }
 
 /// How much a finding matters.

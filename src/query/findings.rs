@@ -64,8 +64,8 @@ fn group(request: &Request, rule: Rule, findings: &[&Finding]) -> Group {
             .first()
             .map(|first| first.service.clone())
             .filter(|one| findings.iter().all(|finding| finding.service == *one)),
-        evidence: sentences(findings.iter().map(|finding| &finding.message), SHOWN_LINES),
-        hints: sentences(findings.iter().map(|finding| &finding.hint), 2),
+        evidence: sentences(findings.iter().map(|finding| finding.message.as_str()), SHOWN_LINES),
+        hints: sentences(findings.iter().map(|finding| finding.hint), 2),
     }
 }
 
@@ -163,7 +163,7 @@ fn listed(names: &[&str]) -> String {
 }
 
 /// Distinct sentences, each with its full stop, up to a limit.
-fn sentences<'a>(texts: impl Iterator<Item = &'a String>, limit: usize) -> Vec<String> {
+fn sentences<'a>(texts: impl Iterator<Item = &'a str>, limit: usize) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut left_out = 0;
     for text in texts {
@@ -267,7 +267,7 @@ mod tests {
         request.findings = (0..9)
             .map(|n| {
                 let mut one = finding(Rule::Queued, 1, &format!("s{n}"), None);
-                one.hint = "do it".to_owned();
+                one.hint = "do it";
                 one
             })
             .collect();

@@ -34,6 +34,7 @@ pub(crate) fn hop(
         local: ms(at.1 - at.0),
         local_source: LocalSource::Computed,
         local_computed: ms(at.1 - at.0),
+        queue: None,
         clock_offset: Nanos::ZERO,
         clock_interval: None,
         verdict: Verdict::Ok,
@@ -197,7 +198,7 @@ pub(crate) fn finding(rule: Rule, hop: usize, service: &str, to: Option<&str>) -
             ..Evidence::default()
         },
         message: format!("{service} did it"),
-        hint: format!("mend {rule}"),
+        hint: "mend it",
     }
 }
 

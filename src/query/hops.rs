@@ -78,6 +78,9 @@ pub const COLUMNS: &[Column] = &[
         "all p99",
         "from arrival to answer, 99th percentile",
     ),
+    Column::machine("queue_p50_ms", "wait before work where that is known, median"),
+    Column::machine("queue_p95_ms", "the same, 95th percentile"),
+    Column::machine("queue_p99_ms", "the same, 99th percentile"),
     Column::wide(1, "not_ok", "not ok", "runs with another verdict than ok"),
     Column::machine("exceeded_here", "runs with this verdict"),
     Column::machine("expired_on_arrival", "runs with this verdict"),
@@ -114,6 +117,7 @@ struct Group {
     remaining: Samples,
     local: Samples,
     elapsed: Samples,
+    queue: Samples,
     verdicts: Verdicts,
     culprit: u64,
     taken: Total,
@@ -126,6 +130,7 @@ struct Run {
     remaining: Option<Nanos>,
     local: Nanos,
     elapsed: Nanos,
+    queue: Option<Nanos>,
     verdict: Verdict,
     wasted: Nanos,
 }
@@ -137,6 +142,7 @@ impl Run {
             remaining: hop.remaining_in,
             local: hop.local,
             elapsed: hop.elapsed,
+            queue: hop.queue,
             verdict: hop.verdict,
             wasted: hop.wasted,
         }
@@ -181,6 +187,7 @@ impl groups::Group for Group {
         self.remaining.merge(other.remaining);
         self.local.merge(other.local);
         self.elapsed.merge(other.elapsed);
+        self.queue.merge(other.queue);
         self.verdicts.merge(&other.verdicts);
         self.culprit += other.culprit;
         self.taken.merge(other.taken);
@@ -198,6 +205,9 @@ impl Group {
         }
         self.local.push(run.local);
         self.elapsed.push(run.elapsed);
+        if let Some(queue) = run.queue {
+            self.queue.push(queue);
+        }
         self.verdicts.add(run.verdict);
         self.wasted.add(run.wasted);
     }
@@ -224,6 +234,7 @@ impl Group {
         row.extend(self.remaining.percentiles([5, 50, 95, 99]).map(Cell::from));
         row.extend(local.map(Cell::from));
         row.extend(self.elapsed.percentiles([50, 95, 99]).map(Cell::from));
+        row.extend(self.queue.percentiles([50, 95, 99]).map(Cell::from));
         row.push(Cell::Count(self.runs - self.verdicts.of(&[Verdict::Ok])));
         row.extend(self.verdicts.cells());
         row.extend([
@@ -245,6 +256,7 @@ impl OverStore for Hops {
             "remaining_in_ms",
             "local_ms",
             "elapsed_ms",
+            "queue_ms",
             "verdict",
             "wasted_ms",
         ];
@@ -276,9 +288,11 @@ impl Hops {
         let times = |column| cells.times(column);
         let (remaining, local) = (times("remaining_in_ms")?, times("local_ms")?);
         let (elapsed, wasted) = (times("elapsed_ms")?, times("wasted_ms")?);
+        let queue = times("queue_ms")?;
         let names = service.iter().zip(operation.iter());
-        let times = (remaining.iter().zip(local.iter())).zip(elapsed.iter().zip(wasted.iter()));
-        for ((id, names), ((remaining, local), (elapsed, wasted))) in
+        let left = remaining.iter().zip(queue.iter());
+        let times = (left.zip(local.iter())).zip(elapsed.iter().zip(wasted.iter()));
+        for ((id, names), (((remaining, queue), local), (elapsed, wasted))) in
             cells.wholes("id")?.iter().zip(names).zip(times)
         {
             let run = Run {
@@ -286,6 +300,7 @@ impl Hops {
                 remaining: remaining.map(nanos),
                 local: nanos(there("local_ms", local)?),
                 elapsed: nanos(there("elapsed_ms", elapsed)?),
+                queue: queue.map(nanos),
                 verdict: verdict.next()?,
                 wasted: nanos(there("wasted_ms", wasted)?),
             };

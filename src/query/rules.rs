@@ -245,7 +245,7 @@ impl Group {
                 weight: finding.evidence.weight,
                 at,
                 message: finding.message.clone(),
-                hint: finding.hint.clone(),
+                hint: finding.hint.to_owned(),
             },
             newest: at,
         }

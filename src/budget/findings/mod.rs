@@ -18,6 +18,7 @@ use crate::model::{Evidence, Finding, Nanos, Rule, Text};
 use super::hops::{AttemptId, HopId};
 use super::known::Known;
 use super::policy::{Policy, Thresholds};
+use super::request::Shown;
 use super::timing::{CallTime, attempts_of};
 
 /// Two times that are one but for rounding to a millisecond.
@@ -124,7 +125,7 @@ impl<'a> Cases<'a> {
 pub(super) fn of_request(
     known: &Known<'_>,
     members: &[HopId],
-    shown: &BTreeMap<HopId, usize>,
+    shown: &Shown<'_>,
 ) -> Vec<Finding> {
     let mut cases = Cases {
         known,
@@ -150,8 +151,8 @@ struct Folded {
     worst: Case,
 }
 
-fn group(policy: &Policy, cases: Vec<Case>, shown: &BTreeMap<HopId, usize>) -> Vec<Finding> {
-    let place = |case: &Case| shown.get(&case.hop).copied().unwrap_or(0);
+fn group(policy: &Policy, cases: Vec<Case>, shown: &Shown<'_>) -> Vec<Finding> {
+    let place = |case: &Case| shown.get(case.hop).unwrap_or(0);
     let mut groups: BTreeMap<(Rule, Text, Option<Text>), Folded> = BTreeMap::new();
     let wanted = |case: &Case| !policy.disabled.contains(&case.rule);
     for case in cases.into_iter().filter(wanted) {
@@ -189,7 +190,7 @@ fn group(policy: &Policy, cases: Vec<Case>, shown: &BTreeMap<HopId, usize>) -> V
             severity: policy.severity(worst.rule),
             hop: place(&worst),
             message: words::message(&worst),
-            hint: words::hint(worst.rule).to_owned(),
+            hint: words::hint(worst.rule),
             service: worst.service,
             to: worst.to,
             evidence: Evidence {

@@ -3,7 +3,7 @@
 use crate::model::{CallKind, How, Kind, Nanos, Rule, Verdict};
 
 use super::super::hops::{AttemptId, HopId};
-use super::super::{conventions::Field, verdict};
+use super::super::verdict;
 use super::{Cases, known_left};
 
 /// Every rule about one hop's work.
@@ -95,34 +95,11 @@ fn cancel_not_propagated(cases: &mut Cases<'_>, id: HopId) {
     }
 }
 
-/// Waiting before work: what the hop says, a `dequeued` event, or an inner SERVER layer's start.
+/// Waiting before work.
 fn queued(cases: &mut Cases<'_>, id: HopId) {
     let known = cases.known;
-    let (hop, time) = (&known.hops.all[id], &known.timing.hops[id]);
-    let arrival = known.forest.nodes[hop.entry].start;
-    let entry = known.forest.span(hop.entry);
-    let said = known
-        .hops
-        .nodes_of(known.forest, id)
-        .filter_map(|node| {
-            known
-                .hops
-                .facts(node)?
-                .least(Field::Queue)
-                .map(|queue| queue.time)
-        })
-        .max();
-    let dequeued = entry
-        .events
-        .iter()
-        .filter(|event| event.name == "dequeued")
-        .map(|event| event.time.since(entry.start))
-        .max();
-    let layer = hop
-        .layers
-        .get(1)
-        .map(|&inner| known.forest.nodes[inner].start - arrival);
-    let Some(waited) = said.or(dequeued).or(layer) else {
+    let time = &known.timing.hops[id];
+    let Some(waited) = known.queue(id) else {
         return;
     };
     let Some(budget) = time

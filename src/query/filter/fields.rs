@@ -274,6 +274,7 @@ table! {
     Hop(h) "hop.local" in "local_ms" Time false "time that it spent itself" h.local;
     Hop(h) "hop.local_source" in "local_source" Word(LOCAL_SOURCE) false "whether the hop said so" h.local_source.as_str();
     Hop(h) "hop.local_computed" in "local_computed_ms" Time false "what Dwindle computed" h.local_computed;
+    Hop(h) "hop.queue" in "queue_ms" Time true "how long it waited before work" h.queue;
     Hop(h) "hop.remaining_in" in "remaining_in_ms" Time true "its budget on arrival; negative when late" h.remaining_in;
     Hop(h) "hop.remaining_in_source.how" in "remaining_in_source_how" Word(HOW) false "how that is known" h.remaining_in_source.how.as_str();
     Hop(h) "hop.remaining_in_source.key" in "remaining_in_source_key" Text true "the attribute, header or text that it was read from" h.remaining_in_source.key.as_ref();

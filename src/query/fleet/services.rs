@@ -109,7 +109,7 @@ pub struct Numbers {
     pub local: Spread,
     /// From arrival to answer.
     pub elapsed: Spread,
-    /// Waited in a queue before work. The tables do not tell it yet: always without a count.
+    /// Waited before work, of the runs where that is known.
     pub queue: Spread,
     /// Missed requests of which it was the culprit, with any part of its time.
     pub culprit: u64,

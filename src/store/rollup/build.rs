@@ -70,6 +70,7 @@ pub(super) struct HopRow<'a> {
     pub(super) deadline: Option<Nanos>,
     pub(super) own_deadline: Option<Nanos>,
     pub(super) local: Nanos,
+    pub(super) queue: Option<Nanos>,
     pub(super) verdict: Verdict,
     pub(super) wasted: Nanos,
 }
@@ -300,6 +301,9 @@ impl Builder {
         };
         elapsed.add(row.elapsed.0);
         local.add(row.local.0);
+        if let Some(queue) = row.queue {
+            sum.queue.add(queue.0);
+        }
         sum.wasted += i128::from(row.wasted.0);
     }
 
@@ -514,6 +518,7 @@ impl Rows for Request {
             deadline: hop.deadline,
             own_deadline: hop.own_deadline,
             local: hop.local,
+            queue: hop.queue,
             verdict: hop.verdict,
             wasted: hop.wasted,
         })

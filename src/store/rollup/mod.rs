@@ -47,7 +47,7 @@ use self::values::{Value, put};
 use super::index::{open, seal};
 use crate::model::{Text, TraceId};
 
-const MAGIC: &[u8; 8] = b"DWINSUM1";
+const MAGIC: &[u8; 8] = b"DWINSUM2";
 
 /// Groups of one table in a sum over many parts; beyond them the least go into `(other)`.
 const MOST_IN_SUM: usize = 10 * MOST_GROUPS;

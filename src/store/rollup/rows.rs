@@ -48,6 +48,7 @@ const HOPS: &[&str] = &[
     "deadline_ms",
     "own_deadline_ms",
     "local_ms",
+    "queue_ms",
     "verdict",
     "wasted_ms",
 ];
@@ -296,6 +297,7 @@ columns! {
         deadline: Float64Chunked = "deadline_ms";
         own_deadline: Float64Chunked = "own_deadline_ms";
         local: Float64Chunked = "local_ms";
+        queue: Float64Chunked = "queue_ms";
         verdict: StringChunked = "verdict";
         wasted: Float64Chunked = "wasted_ms";
     }
@@ -471,6 +473,7 @@ impl Rows for Read<'_> {
             deadline: time(rows.deadline, row),
             own_deadline: time(rows.own_deadline, row),
             local: time(rows.local, row)?,
+            queue: time(rows.queue, row),
             verdict: word(rows.verdict, row, &Verdict::ALL, Verdict::as_str)?,
             wasted: time(rows.wasted, row)?,
         })

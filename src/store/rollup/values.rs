@@ -392,6 +392,8 @@ values! {
         local_ok: Histogram,
         /// The same of the others.
         local_not: Histogram,
+        /// Waiting before work, where that is known.
+        queue: Histogram,
         /// Run time for nobody.
         wasted: i128,
         /// Requests whose failure surfaced there.

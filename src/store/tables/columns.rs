@@ -238,6 +238,8 @@ pub(super) enum Filling {
     Unwanted,
     /// Texts that come again and again: each is kept once.
     Words(Words),
+    /// Ids, of which one often stands in row after row.
+    Ids(Ids),
     /// Text, with room in which it is put together.
     Text(StringChunkedBuilder, String),
     Int(PrimitiveChunkedBuilder<Int64Type>),
@@ -257,7 +259,8 @@ impl Filling {
         match column.kind {
             _ if !wanted => Self::Unwanted,
             Type::Text => Self::Words(Words::default()),
-            Type::Id | Type::Json => Self::Text(StringChunkedBuilder::new(name, 0), String::new()),
+            Type::Id => Self::Ids(Ids::new(name)),
+            Type::Json => Self::Text(StringChunkedBuilder::new(name, 0), String::new()),
             Type::Ms | Type::Share => Self::Float(PrimitiveChunkedBuilder::new(name, 0)),
             Type::Count | Type::Number | Type::Time => {
                 Self::Int(PrimitiveChunkedBuilder::new(name, 0))
@@ -280,12 +283,15 @@ impl Filling {
             (Self::Words(words), _) => words.push_null(),
             (Self::Text(builder, _), Cell::Str(text)) => builder.append_value(text),
             (Self::Text(builder, _), Cell::String(text)) => builder.append_value(text),
-            (Self::Text(builder, _), Cell::Trace(id)) => {
-                builder.append_value(hex(&id.0, &mut [0; 2 * TraceId::BYTES]));
+            (Self::Ids(ids), Cell::Trace(id)) => ids.push(Some(u128::from_be_bytes(id.0)), |ids| {
+                ids.append_value(hex(&id.0, &mut [0; 2 * TraceId::BYTES]));
+            }),
+            (Self::Ids(ids), Cell::Span(id)) => {
+                ids.push(Some(u64::from_be_bytes(id.0).into()), |ids| {
+                    ids.append_value(hex(&id.0, &mut [0; 2 * SpanId::BYTES]));
+                });
             }
-            (Self::Text(builder, _), Cell::Span(id)) => {
-                builder.append_value(hex(&id.0, &mut [0; 2 * SpanId::BYTES]));
-            }
+            (Self::Ids(ids), _) => ids.push(None, StringChunkedBuilder::append_null),
             (Self::Text(builder, room), Cell::Json(what)) => {
                 room.clear();
                 if what.write(room) {
@@ -311,6 +317,7 @@ impl Filling {
         let filled = match self {
             Self::Unwanted => return Ok(None),
             Self::Words(words) => words.finish(column.name)?,
+            Self::Ids(ids) => ids.finish()?,
             Self::Text(builder, _) => builder.finish().into_column(),
             Self::Float(builder) => builder.finish().into_column(),
             Self::Bool(builder) => builder.finish().into_column(),
@@ -349,6 +356,44 @@ impl Hasher for OneShot {
 
     fn finish(&self) -> u64 {
         self.0
+    }
+}
+
+/// A column of ids of one kind: numbers into a list in which those that follow each other differ.
+pub(super) struct Ids {
+    numbers: Vec<u32>,
+    list: StringChunkedBuilder,
+    /// The one at the end of the list, or null.
+    last: Option<u128>,
+}
+
+impl Ids {
+    fn new(name: PlSmallStr) -> Self {
+        Self {
+            numbers: Vec::new(),
+            list: StringChunkedBuilder::new(name, 0),
+            last: None,
+        }
+    }
+
+    fn push(&mut self, id: Option<u128>, append: impl FnOnce(&mut StringChunkedBuilder)) {
+        match self.numbers.last() {
+            Some(last) if self.last == id => self.numbers.push(*last),
+            last => {
+                self.numbers.push(last.map_or(0, |last| last + 1));
+                append(&mut self.list);
+                self.last = id;
+            }
+        }
+    }
+
+    fn finish(self) -> PolarsResult<Filled> {
+        let list = self.list.finish().into_column();
+        // Where no two are the same, the list is the column.
+        if list.len() == self.numbers.len() {
+            return Ok(list);
+        }
+        list.take(&IdxCa::from_vec(PlSmallStr::EMPTY, self.numbers))
     }
 }
 

@@ -45,5 +45,5 @@ table! {
     /// The evidence as a sentence.
     message: Text = finding.message.as_str();
     /// What to do about it.
-    hint: Text = finding.hint.as_str();
+    hint: Text = finding.hint;
 }

@@ -53,6 +53,8 @@ table! {
     };
     /// What was computed, also where the hop said something else.
     local_computed_ms: Ms = hop.local_computed;
+    /// How long it waited before work; null where nothing tells.
+    queue_ms: Ms or null = hop.queue;
     /// What was added to the hop's clock to bring it to the root's.
     clock_offset_ms: Ms = hop.clock_offset;
     /// The least offset that the calls allow; null for no bound.

@@ -7,7 +7,6 @@ use super::totals::passing;
 use super::{both, share, slots, spread, thousandths, time};
 use crate::budget::Typical;
 use crate::model::{CallKind, Nanos, Text, Verdict};
-use crate::query::fleet::Spread;
 use crate::query::fleet::services::{Edge, Numbers};
 use crate::store::rollup::{Call, Hop, Sums, count_of};
 
@@ -98,8 +97,7 @@ pub(super) fn numbers(sums: &Sums, of: Of<'_>, typical: &Typical, length: Nanos)
         remaining: spread(&both(&hop.remaining_ok, &hop.remaining_not)),
         local: spread(&both(&hop.local_ok, &hop.local_not)),
         elapsed: spread(&both(&hop.elapsed_ok, &hop.elapsed_not)),
-        // The rows do not tell it.
-        queue: Spread::default(),
+        queue: spread(&hop.queue),
         culprit: held.culprit,
         held: held.time,
         excess: held.excess,
