@@ -442,7 +442,7 @@
 
   document.addEventListener("pointerdown", (event) => {
     const bar = event.target.closest?.("#wf .row > .c-bar");
-    if (!bar || event.button || event.pointerType === "touch") return;
+    if (!bar || event.button || !event.isPrimary) return;
     const axis = bar.dataset.from ? bar : document.querySelector(".wf-head .c-bar");
     drag = { bar, axis, x: event.clientX, shade: null };
   });
@@ -483,8 +483,9 @@
     const [from, to] = [Number(drag.axis.dataset.from), Number(drag.axis.dataset.to)];
     const at = (share) => String(Number((from + share * (to - from)).toFixed(3)));
     // The button went up over a row: that is no click on it.
-    addEventListener("click", (click) => { click.preventDefault(); click.stopPropagation(); }, { capture: true, once: true });
-    setTimeout(() => removeEventListener("click", drop, true));
+    const swallow = (click) => { click.preventDefault(); click.stopPropagation(); };
+    addEventListener("click", swallow, { capture: true, once: true });
+    setTimeout(() => removeEventListener("click", swallow, true));
     drop();
     if (at(b) !== at(a)) move(() => go(address({ from: at(a), to: at(b), hit: null, open: null, span: null })));
   });

@@ -107,9 +107,7 @@ fn request(
     let mut depths = vec![0; members.len()];
     let mut out = Vec::with_capacity(members.len());
     for (id, &hop) in members.iter().enumerate() {
-        let parent = hops[hop]
-            .caller
-            .and_then(|caller| shown.get(caller));
+        let parent = hops[hop].caller.and_then(|caller| shown.get(caller));
         depths[id] = parent.map_or(0, |parent| depths[parent] + 1);
         out.push(view.hop(hop, id, parent, depths[id], handed));
     }

@@ -26,6 +26,7 @@ mod traces;
 mod waiting;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser as _;
 
@@ -46,11 +47,14 @@ pub use sql::SqlArgs;
 pub use store::StoreArgs;
 
 use crate::budget::{Policy, Typical};
+use crate::model::{Nanos, UnixNanos};
 use crate::otlp::Limits;
 use crate::query::calls::{self, Calls};
 use crate::query::hops::{self, Hops};
 use crate::query::rules::{self, Findings};
-use crate::settings::{self, Settings};
+use crate::settings::{self, Settings, Values};
+use crate::store::Store;
+use crate::telemetry::clock;
 use printer::PrintError;
 
 /// How a command that ran to its end went.
@@ -69,6 +73,8 @@ struct Setup {
     policy: Policy,
     /// Median times, where they are known.
     typical: Typical,
+    /// Of so long before the newest request the runs tell typical times in a store.
+    typical_window: Nanos,
     /// What reading a file may cost.
     limits: Limits,
 }
@@ -79,6 +85,7 @@ impl Setup {
         Self {
             policy: settings.policy.clone(),
             typical: Typical::default(),
+            typical_window: typical_window(&settings.values),
             limits: Limits {
                 max_document_bytes: size(*files.max_document_bytes),
                 max_inflated_bytes: *files.max_inflated_bytes,
@@ -86,6 +93,28 @@ impl Setup {
                 ..Limits::default()
             },
         }
+    }
+}
+
+fn nanos(duration: Duration) -> Nanos {
+    Nanos(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// Of so long before the newest request the runs tell typical times; 0 stands for all time.
+fn typical_window(values: &Values) -> Nanos {
+    match nanos(*values.store.typical_window) {
+        Nanos::ZERO => Nanos::MAX,
+        window => window,
+    }
+}
+
+/// Learns what runs take typically from the summaries that are there, as a server does: what is
+/// read back is then analysed as it would be there. Without them it is analysed all the same.
+fn learn(store: &Store, window: Nanos) {
+    let now = UnixNanos(clock::unix_nanos());
+    if let Err(error) = store.learn(now, window, false) {
+        let error: &dyn std::error::Error = &error;
+        tracing::debug!(error, "no typical times");
     }
 }
 

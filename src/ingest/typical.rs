@@ -13,6 +13,11 @@ const ROUND: Duration = Duration::from_secs(30);
 /// Learns anew in every round, until the handle says stop.
 pub(super) fn run(shared: &Shared) {
     let mut failing = false;
+    // So that the first page does not have to look at each part.
+    if let Err(error) = shared.store.snapshot().since(&[]) {
+        let error: &dyn std::error::Error = &error;
+        tracing::debug!(error, "what is new is looked for when it is asked");
+    }
     while !shared.closing.load(Ordering::Acquire) && !shared.stopped.load(Ordering::Acquire) {
         learn(shared, true, &mut failing);
         shared.flush.nap(ROUND);

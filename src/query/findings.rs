@@ -64,7 +64,10 @@ fn group(request: &Request, rule: Rule, findings: &[&Finding]) -> Group {
             .first()
             .map(|first| first.service.clone())
             .filter(|one| findings.iter().all(|finding| finding.service == *one)),
-        evidence: sentences(findings.iter().map(|finding| finding.message.as_str()), SHOWN_LINES),
+        evidence: sentences(
+            findings.iter().map(|finding| finding.message.as_str()),
+            SHOWN_LINES,
+        ),
         hints: sentences(findings.iter().map(|finding| finding.hint), 2),
     }
 }

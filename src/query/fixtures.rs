@@ -198,7 +198,7 @@ pub(crate) fn finding(rule: Rule, hop: usize, service: &str, to: Option<&str>) -
             ..Evidence::default()
         },
         message: format!("{service} did it"),
-        hint: "mend it",
+        hint: format!("mend {rule}").leak(),
     }
 }
 

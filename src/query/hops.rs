@@ -78,7 +78,10 @@ pub const COLUMNS: &[Column] = &[
         "all p99",
         "from arrival to answer, 99th percentile",
     ),
-    Column::machine("queue_p50_ms", "wait before work where that is known, median"),
+    Column::machine(
+        "queue_p50_ms",
+        "wait before work where that is known, median",
+    ),
     Column::machine("queue_p95_ms", "the same, 95th percentile"),
     Column::machine("queue_p99_ms", "the same, 99th percentile"),
     Column::wide(1, "not_ok", "not ok", "runs with another verdict than ok"),

@@ -78,14 +78,14 @@ impl Kept {
     }
 
     /// Itself with its analysis, as [`Store::get`] gives it.
-    pub fn analysed(self, policy: &Policy) -> Stored {
+    pub fn analysed(self, policy: &Policy, typical: &Typical) -> Stored {
         match self.what {
             What::Read { trace, marks } => {
                 let Marks {
                     revision,
                     truncated,
                 } = marks;
-                let analysis = restored(&trace, revision, truncated, policy, &Typical::default());
+                let analysis = restored(&trace, revision, truncated, policy, typical);
                 Stored {
                     trace: Arc::new(trace),
                     analysis: Arc::new(analysis),

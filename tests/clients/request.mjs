@@ -75,6 +75,27 @@ await test('zoom by drag over the bars and over the strip; a click on a bar stil
   });
 });
 
+await test('a finger zooms over the bars, and the next tap still opens a row', async () => {
+  const phone = { viewport: { width: 412, height: 900 }, hasTouch: true, isMobile: true };
+  await visit(pages['fan-out'], phone, async (page) => {
+    const touch = await page.context().newCDPSession(page);
+    const bar = page.locator('#wf .lines summary .c-bar').first();
+    await bar.scrollIntoViewIfNeeded();
+    const box = await bar.boundingBox();
+    const at = (share) => [{ x: box.x + share * box.width, y: box.y + box.height / 2 }];
+    await touch.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: at(0.25) });
+    for (const share of [0.3, 0.4, 0.5]) {
+      await touch.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: at(share) });
+    }
+    if (!(await page.locator('.shade').count())) throw new Error('nothing shows what is chosen');
+    await touch.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+    await shown(page, 'Showing');
+    if (await page.locator('details[open]').count()) throw new Error('the drag opened a row');
+    await bar.tap();
+    await page.locator('details[open]').first().waitFor();
+  });
+});
+
 await test('raw and aligned clocks at one key; open rows and the focus stay', async () => {
   await visit(pages.skewed, {}, async (page) => {
     const arrived = () => page.locator('#r1 > summary').innerText().then((text) => plain(text).match(/arrived at (\S+)/)[1]);

@@ -9,8 +9,9 @@ use dwindle::files::{self, Input};
 use dwindle::ingest::{Config, add};
 use dwindle::model::{Nanos, Outcome, Rule, Trace, TraceId, UnixNanos, Value};
 use dwindle::otlp::Limits;
-use dwindle::store::rollup::{MINUTE, Minutes, Sums, Top, Wanted, count_of};
+use dwindle::store::rollup::{Finding, MINUTE, Minutes, Sums, Top, Wanted, count_of};
 use dwindle::store::{Store, Stored};
+use polars::prelude::{ParquetReader, SerReader as _};
 use proptest::prelude::*;
 
 use crate::folder::{HOUR, open, options};
@@ -148,13 +149,21 @@ proptest! {
                     drop(store);
                     store = open(folder.path());
                 }
-                Step::Ask => drop(sums(&store, &ALL)),
+                Step::Ask => {
+                    let known = sums(&store, &ALL).findings;
+                    store.snapshot().since(&known.keys().collect::<Vec<_>>()).unwrap();
+                }
                 Step::Spoil(away) => for path in summaries(folder.path()).into_iter().step_by(2) {
                     if away { std::fs::remove_file(path).unwrap(); } else { flip(&path); }
                 },
             }
         }
-        prop_assert_eq!(sums(&store, &ALL), at_once(newest.values(), &ALL));
+        let all = at_once(newest.values(), &ALL);
+        let since = store.snapshot().since(&all.findings.keys().collect::<Vec<_>>()).unwrap();
+        let first = |finding: &Finding| finding.oldest.first().unwrap().0.0.start;
+        let wanted = all.findings.iter().map(|(names, finding)| (names.clone(), first(finding)));
+        prop_assert_eq!(since, wanted.collect::<BTreeMap<_, _>>());
+        prop_assert_eq!(sums(&store, &ALL), all);
         let starts = newest.values().flat_map(|stored| &stored.analysis.requests);
         let first = starts.map(|request| request.start.0 / MINUTE).min().unwrap_or(0);
         for within in [first + edge / 2..first + edge, first..first + 60, first + edge..u64::MAX] {
@@ -410,6 +419,22 @@ fn twenty_successful_runs_tell_what_is_typical_also_after_a_restart() {
     store.learn(now, DAY, false).unwrap();
     assert_eq!(store.typical(), typical);
     assert!(rules(&store).contains(&Rule::OverProvisioned));
+    // The commands know them, too.
+    let data = folder.path().to_str().unwrap();
+    let id = trace_id(3).to_string();
+    let told = support::run(&["trace", "--id", &id, "--data", data, "--format", "json"]);
+    let told = support::stdout(&told);
+    assert!(told.contains("over_provisioned"), "{told}");
+    let tables = tempfile::tempdir().unwrap();
+    let to = tables.path().to_str().unwrap();
+    let export = ["store", "export", "--data", data, "--to", "parquet"];
+    let export = support::run(&[&export[..], &["-o", to]].concat());
+    assert_eq!(support::code(&export), 0, "{}", support::stderr(&export));
+    let findings = std::fs::File::open(tables.path().join("findings.parquet")).unwrap();
+    let findings = ParquetReader::new(findings).finish().unwrap();
+    let found = findings.column("rule").unwrap().str().unwrap().iter();
+    let found = found.filter(|rule| *rule == Some("over_provisioned"));
+    assert_eq!(found.count(), 20);
 
     // A day before the newest request they are forgotten.
     store.put(generous(100, 30));

@@ -122,11 +122,7 @@ impl<'a> Cases<'a> {
 }
 
 /// The findings of a request, the severest rule first, within a rule in the order of the hops.
-pub(super) fn of_request(
-    known: &Known<'_>,
-    members: &[HopId],
-    shown: &Shown<'_>,
-) -> Vec<Finding> {
+pub(super) fn of_request(known: &Known<'_>, members: &[HopId], shown: &Shown<'_>) -> Vec<Finding> {
     let mut cases = Cases {
         known,
         found: vec![],

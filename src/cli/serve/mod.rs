@@ -18,7 +18,7 @@ pub use args::ServeArgs;
 
 use self::keep::Kept;
 use self::signals::Signals;
-use super::{Exit, Printer, size, warn_of_variables};
+use super::{Exit, Printer, nanos, size, typical_window, warn_of_variables};
 use crate::budget::analyse;
 use crate::ingest::{self, Closed, Ingest};
 use crate::model::{Nanos, UnixNanos};
@@ -246,10 +246,7 @@ pub(super) fn assembly(settings: &Values) -> ingest::Config {
         max_spans: size(*settings.limits.max_open_spans),
         max_bytes: size(*settings.limits.max_open_bytes),
         max_trace_spans: size(*settings.limits.max_trace_spans),
-        typical_window: match nanos(*settings.store.typical_window) {
-            Nanos::ZERO => Nanos::MAX,
-            window => window,
-        },
+        typical_window: typical_window(settings),
         ..ingest::Config::default()
     }
 }
@@ -265,10 +262,6 @@ fn intake(settings: &Values, threads: usize) -> receive::Config {
         threads,
         cors_origins: settings.serve.cors_origins.value.clone(),
     }
-}
-
-fn nanos(duration: Duration) -> Nanos {
-    Nanos(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
 }
 
 /// Logs go to stderr; `filter` says which (`info`, `dwindle=debug`).

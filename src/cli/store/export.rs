@@ -9,11 +9,11 @@ use anyhow::Context as _;
 use clap::Args as ClapArgs;
 
 use super::open_to_read;
-use crate::budget::Policy;
+use crate::budget::{Policy, Typical};
 use crate::cli::convert::{Form, Target, TargetArgs, counted, form};
 use crate::cli::progress::Progress;
 use crate::cli::select::{SelectArgs, Selection};
-use crate::cli::{Exit, Printer};
+use crate::cli::{Exit, Printer, learn, typical_window};
 use crate::files;
 use crate::files::write::{Encoded, Format, Losses, Packed};
 use crate::model::Request;
@@ -58,9 +58,12 @@ pub(super) fn run(
 ) -> anyhow::Result<Exit> {
     let selection = Selection::of(&args.select, printer)?;
     let form = form(&args.target)?;
+    let store = open_to_read(settings)?;
+    learn(&store, typical_window(&settings.values));
     let mut export = Export {
         policy: &settings.policy,
-        store: open_to_read(settings)?,
+        typical: store.typical(),
+        store,
         selection,
         sum: Sum::default(),
         watched: printer.is_watched(),
@@ -108,6 +111,7 @@ pub(super) fn run(
 
 struct Export<'a> {
     policy: &'a Policy,
+    typical: Arc<Typical>,
     store: Store,
     selection: Selection,
     sum: Sum,
@@ -141,11 +145,12 @@ impl Export<'_> {
     fn traces(&mut self, format: Format, out: &mut dyn Write) -> io::Result<()> {
         let mut between = "";
         let (policy, selection) = (self.policy, &self.selection);
+        let typical = &*self.typical;
         let encode = |kept: Kept| -> Option<(usize, Encoded)> {
             let trace = if kept.is_known() {
                 kept.into_trace()
             } else {
-                let stored = kept.analysed(policy);
+                let stored = kept.analysed(policy, typical);
                 let requests = &stored.analysis.requests;
                 // Each is asked for: what was not is counted.
                 let taken = requests.iter().filter(|one| selection.takes(one)).count();
@@ -180,13 +185,14 @@ impl Export<'_> {
     /// Writes the rows of all tables.
     fn rows(&mut self, out: &mut TablesWriter<Whole>) -> io::Result<()> {
         let (policy, selection) = (self.policy, &self.selection);
+        let typical = &*self.typical;
         let takes = |request: &Request| selection.takes(request);
         let which: Option<&(dyn Fn(&Request) -> bool + Sync)> = if selection.is_all() {
             None
         } else {
             Some(&takes)
         };
-        let analyse = |kept: Kept| kept.analysed(policy);
+        let analyse = |kept: Kept| kept.analysed(policy, typical);
         let each = |sum: &mut Sum, stored: Stored| {
             let (trace, analysis) = (&stored.trace, &stored.analysis);
             let spans = out.add(trace, analysis, which)?;

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Rollup;
 use super::build::Builder;
 use super::rows::{Which, summary};
+use super::{Rollup, firsts};
 use crate::model::{Request, TraceId};
 use crate::store::durable::Durable;
 use crate::store::error::StoreError;
@@ -23,6 +23,7 @@ const MOST_BYTES: usize = 128 << 20;
 pub(in crate::store) struct Summaries {
     entries: Mutex<BTreeMap<String, Arc<Entry>>>,
     uses: AtomicU64,
+    pub(super) firsts: firsts::Known,
 }
 
 #[derive(Debug, Default)]

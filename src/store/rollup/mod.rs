@@ -22,6 +22,7 @@
 mod ask;
 mod build;
 mod cache;
+mod firsts;
 mod group;
 mod histogram;
 mod rows;

@@ -1,6 +1,8 @@
 //! Section 4: what each hop had, and who set its deadline.
 
-use super::check;
+use super::{check, notation::trace};
+use dwindle::budget::{Policy, Typical, analyse};
+use dwindle::model::Nanos;
 
 #[test]
 fn what_an_inner_span_sent_is_what_the_callee_got() {
@@ -169,4 +171,20 @@ fn what_nobody_waits_for_inherits_no_deadline_and_is_no_waste() {
             row edge local 50";
         check(&spans, has, &["! not_propagated", "row audit"]);
     }
+}
+
+#[test]
+fn how_long_a_hop_waited_before_work_is_told_where_something_tells() {
+    let queue = |spans: &str| {
+        let analysis = analyse(&trace(spans), &Policy::default(), &Typical::default());
+        analysis.requests[0].hops[0].queue
+    };
+    let ms = |ms| Some(Nanos::from_millis(ms));
+    assert_eq!(queue("a - edge S 0..600 in=500"), None);
+    assert_eq!(queue("a - edge S 0..600 queue=40"), ms(40));
+    assert_eq!(queue("a - edge S 0..600 event=dequeued@30"), ms(30));
+    let layers = "a - edge S 0..600\nq a edge S 150..595";
+    assert_eq!(queue(layers), ms(150));
+    // What the hop says is better than what its layers show.
+    assert_eq!(queue(&layers.replace("600", "600 queue=40")), ms(40));
 }

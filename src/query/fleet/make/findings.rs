@@ -91,7 +91,8 @@ pub(super) fn groups(
     }
     let wanted = wanted(which.service.as_ref());
     let before = snapshot.sums(&frame.before, &wanted)?.findings;
-    let ever = snapshot.sums(&(0..u64::MAX), &wanted)?.findings;
+    let names: Vec<&[Text; 3]> = asked.iter().map(|(_, _, key, _)| *key).collect();
+    let ever = snapshot.since(&names)?;
     let series = snapshot.series(&frame.now, frame.step, &wanted)?;
     let first_hour = snapshot.span().map_or(0, |(first, _)| first.0 / HOUR);
     let groups = asked
@@ -104,8 +105,7 @@ pub(super) fn groups(
                 .or(worst.map(|worst| &worst.example))?;
             // What the newest is superseded by is not known of a part of an hour alone.
             let worst_of = worst.map_or(newest, |worst| &worst.example);
-            let since = ever.get(key).and_then(|ever| ever.oldest.first());
-            let since = since.map_or(newest.start, |oldest| oldest.0.0.start);
+            let since = ever.get(key).copied().unwrap_or(newest.start);
             let [_, service, to] = key;
             Some(Group {
                 rule,

@@ -72,14 +72,66 @@ pub(super) fn held(culprits: &Culprits) -> Nanos {
     time(culprits.values().map(|culprit| culprit.held).sum())
 }
 
+/// The rows that come first by excess, and after them those that come first by what they held
+/// alone: whoever orders them so has them all.
 pub(super) fn spent(holders: &[Holder], all: Nanos, rows: usize) -> Spent {
-    let shown = holders.get(..rows).unwrap_or(holders);
-    let others = holders.get(rows..).unwrap_or_default();
+    let (mut shown, mut others): (Vec<Holder>, Vec<Holder>) = (Vec::new(), Vec::new());
+    let mut by_held: Vec<usize> = (0..holders.len()).collect();
+    by_held.sort_by_key(|place| Reverse(holders.get(*place).map(|holder| holder.held)));
+    by_held.truncate(rows);
+    for (place, holder) in holders.iter().enumerate() {
+        if place < rows || by_held.contains(&place) {
+            shown.push(holder.clone());
+        } else {
+            others.push(holder.clone());
+        }
+    }
     Spent {
         requests: holders.iter().map(|holder| holder.requests).sum(),
         held: all,
-        rows: shown.to_vec(),
+        rows: shown,
         others: others.len() as u64,
         others_held: others.iter().map(|holder| holder.held).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::fleet::bands::RankBy;
+
+    #[test]
+    fn the_first_of_either_order_are_all_there() {
+        // The more it held, the more of that is usual.
+        let holders: Vec<Holder> = (1..=9_i64)
+            .map(|n| Holder {
+                service: format!("service-{n}").as_str().into(),
+                operation: "work".into(),
+                part: Part::Local,
+                to: None,
+                requests: 1,
+                held: Nanos::from_millis(100 * n),
+                share: share_of(Nanos(n), Nanos(45)),
+                typical: None,
+                excess: Nanos::from_millis(100 - n),
+                times: None,
+                held_before: Nanos::ZERO,
+                trend: None,
+            })
+            .collect();
+        let all: Nanos = holders.iter().map(|holder| holder.held).sum();
+        let spent = spent(&holders, all, 2);
+        let names = |by| {
+            let top = spent.clone().top(by, 2);
+            assert_eq!((top.rows.len(), top.others), (2, 7));
+            let shown: Nanos = top.rows.iter().map(|holder| holder.held).sum();
+            assert_eq!(shown + top.others_held, all);
+            top.rows
+                .into_iter()
+                .map(|row| row.service)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(RankBy::Excess), ["service-1", "service-2"]);
+        assert_eq!(names(RankBy::Held), ["service-9", "service-8"]);
     }
 }
