@@ -34,6 +34,35 @@ async function services(server) {
   return found;
 }
 
+/** A request that has a good one to be held against, as the API tells it. */
+async function compared(server) {
+  const requests = await fetch(at(server, '/api/v1/requests')).then((answer) => answer.json());
+  for (const { trace_id, request } of requests.requests) {
+    const path = `/requests/${trace_id}/${request}/compare`;
+    const told = await fetch(at(server, `/api/v1${path}`)).then((answer) => answer.json());
+    if (told.good) return [path, told];
+  }
+  return [];
+}
+
+const kept = [];
+for (const server of Object.keys(servers).filter((name) => !['empty', 'one'].includes(name))) {
+  const [path, told] = await compared(server);
+  if (path) kept.push([server, path, told]);
+}
+await test('some request has a good one to be held against', async () => check(kept.length, 'there is none'));
+for (const [server, path, told] of kept) {
+  await loadsClean(`compared-${server}`, at(server, path));
+  await test(`${server}: what a request spent more than a good one is shown hop by hop`, async () => {
+    await visit(at(server, path), {}, async (page) => {
+      check(await page.locator(`a[href="/requests/${told.good.trace_id}/${told.good.request}"]`).count(), 'no link to the good one');
+      const rows = await page.locator('.cmp tbody tr').count();
+      check(rows >= 1, 'no hop is compared');
+      check(/[+−]/.test(await page.locator('.cmp tbody').innerText()), 'no difference is shown');
+    });
+  });
+}
+
 for (const path of PAGES) await loadsClean(`fleet${path.replace('/', '-')}samples`, at('samples', path));
 const known = await services('samples').catch(() => []);
 if (known.length) await loadsClean('fleet-service-samples', known[0]);

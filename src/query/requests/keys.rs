@@ -163,20 +163,20 @@ impl Keys {
     }
 }
 
-/// Wasted time, then time over the budget; both in whole nanoseconds, so that they are the same
-/// wherever they are computed.
+/// Wasted time, then time over the budget. That is the difference of whole nanoseconds, so that it
+/// is the same wherever it is computed; no budget is none over.
 fn worst() -> Vec<KeyColumn> {
-    // The products are whole but for their last bits. To round them so is one instruction for
-    // several of them; Polars' own rounding is a call for each.
-    let nanos = |column: &str| (col(column) * lit(1e6) + lit(0.5)).floor().cast(DataType::Int64);
-    let over = nanos("elapsed_ms") - nanos("budget_ms");
-    let over = when(over.clone().gt(lit(0_i64)))
+    // The products are whole but for their last bits. To round them so, and to stay with doubles,
+    // is an instruction for several of them; Polars' own rounding is a call for each.
+    let nanos = |column: &str| (col(column) * lit(1e6) + lit(0.5)).floor();
+    let over = (nanos("elapsed_ms") - nanos("budget_ms")) / lit(1e6);
+    let over = when(over.clone().gt(lit(0.0)))
         .then(over)
-        .otherwise(lit(0_i64));
-    [(col("wasted_ms"), KeyKind::Time), (over, KeyKind::Whole)]
-        .map(|(value, kind)| KeyColumn {
+        .otherwise(lit(0.0));
+    [col("wasted_ms"), over]
+        .map(|value| KeyColumn {
             value,
-            kind,
+            kind: KeyKind::Time,
             descending: true,
         })
         .into()
