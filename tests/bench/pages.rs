@@ -25,9 +25,12 @@ use std::time::{Duration, Instant};
 
 use dwindle::budget::{Policy, Typical, analyse};
 use dwindle::model::{Nanos, Trace, UnixNanos};
+use dwindle::query::filter::Filter;
 use dwindle::query::fleet::findings::Which;
 use dwindle::query::fleet::{self, Ask, Stretch};
-use dwindle::store::{Options, Snapshot, Store, Stored};
+use dwindle::query::requests::{self, Query};
+use dwindle::query::scan::Selection;
+use dwindle::store::{Options, Snapshot, Store, Stored, Window};
 
 use self::chain::{DAY, HOUR, HOURS, chain, memory};
 
@@ -75,6 +78,26 @@ fn main() {
     println!("resident at the peak: {} MB", memory("VmHWM") / 1024);
 }
 
+/// A page of the list with its histogram.
+fn list(snapshot: &Snapshot, ask: &Ask, filter: &str, sort: &str) -> usize {
+    let query = Query {
+        selection: Selection {
+            filter: (!filter.is_empty()).then(|| Filter::parse(filter).unwrap()),
+            window: Window {
+                since: Some(ask.window.since),
+                until: Some(ask.window.until),
+            },
+        },
+        sort: sort.parse().unwrap(),
+        limit: ask.rows,
+        findings: true,
+        ..Query::default()
+    };
+    let page = requests::page(snapshot, &query).unwrap();
+    requests::used(snapshot, &query).unwrap();
+    page.matching.count
+}
+
 fn pages(store: &Store) {
     for (name, length, shift) in [
         ("15 min", 15 * MINUTE, 0),
@@ -92,7 +115,7 @@ fn pages(store: &Store) {
             buckets: 60,
             rows: 50,
         };
-        let each: [(&str, Page); 6] = [
+        let each: [(&str, Page); 9] = [
             ("overview", |snapshot, ask| {
                 fleet::overview(snapshot, ask).unwrap().series.len()
             }),
@@ -112,6 +135,15 @@ fn pages(store: &Store) {
             }),
             ("coverage", |snapshot, ask| {
                 fleet::coverage(snapshot, ask).unwrap().edges.len()
+            }),
+            ("requests", |snapshot, ask| {
+                list(snapshot, ask, "", "newest")
+            }),
+            ("requests, missed, the worst first", |snapshot, ask| {
+                list(snapshot, ask, "outcome=missed", "worst")
+            }),
+            ("requests with a late hop", |snapshot, ask| {
+                list(snapshot, ask, "hop.verdict=finished_late", "newest")
             }),
         ];
         for (page, make) in each {

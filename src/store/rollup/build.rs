@@ -568,7 +568,7 @@ impl Rows for Request {
                 count: finding.evidence.count.max(1),
                 weight: finding.evidence.weight,
                 message: &finding.message,
-                hint: &finding.hint,
+                hint: finding.hint,
             });
         }
     }
