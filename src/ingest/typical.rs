@@ -13,12 +13,14 @@ const ROUND: Duration = Duration::from_secs(30);
 /// Learns anew in every round, until the handle says stop.
 pub(super) fn run(shared: &Shared) {
     let mut failing = false;
+    let goes_on =
+        || !shared.closing.load(Ordering::Acquire) && !shared.stopped.load(Ordering::Acquire);
     // So that the first page does not have to look at each part.
-    if let Err(error) = shared.store.snapshot().since(&[]) {
+    if let Err(error) = shared.store.snapshot().look_back(goes_on) {
         let error: &dyn std::error::Error = &error;
         tracing::debug!(error, "what is new is looked for when it is asked");
     }
-    while !shared.closing.load(Ordering::Acquire) && !shared.stopped.load(Ordering::Acquire) {
+    while goes_on() {
         learn(shared, true, &mut failing);
         shared.flush.nap(ROUND);
     }

@@ -116,7 +116,8 @@ pub struct Spent {
     /// What they had spent before their deadlines, all parts together.
     #[serde(rename = "held_ms")]
     pub held: Nanos,
-    /// Who held the clock, by excess, then by what was held; at most `rows` of the question.
+    /// Who held the clock, by excess, then by what was held: the first `rows` of the question in
+    /// that order and the first `rows` by what was held alone.
     pub rows: Vec<Holder>,
     /// How many there are beyond these.
     pub others: u64,

@@ -69,6 +69,24 @@ impl Snapshot {
         known.retain(|part, _| parts.contains(part.as_str()));
         Ok(since)
     }
+
+    /// Looks at each part before someone asks, as long as `go_on` says so; makes the summaries that
+    /// are missing.
+    ///
+    /// # Errors
+    /// As of [`sums`](Self::sums).
+    pub fn look_back(&self, go_on: impl Fn() -> bool) -> Result<(), StoreError> {
+        for part in self.parts_in(&Window::ALL) {
+            if !go_on() {
+                break;
+            }
+            match self.summaries().firsts_of(part, &self.gone_of(part)) {
+                Ok(_) | Err(StoreError::Damaged { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Summaries {
