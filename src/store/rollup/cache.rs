@@ -199,6 +199,7 @@ fn base_of(part: &Part, make: bool) -> Result<Option<Rollup>, StoreError> {
     match Rollup::load(&path) {
         Ok(rollup) => return Ok(Some(rollup)),
         Err(_) if !make => return Ok(None),
+        Err(_) if Rollup::is_of_another_version(&path) => {}
         Err(why) if path.exists() => {
             tracing::warn!(file = %path.display(), "{why}; made again from its part");
         }

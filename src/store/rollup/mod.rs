@@ -31,6 +31,8 @@ mod tests;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -246,6 +248,14 @@ impl Rollup {
     pub(super) fn load(path: &Path) -> Result<Self, String> {
         let bytes = open(path, *MAGIC)?;
         postcard::from_bytes(&bytes).map_err(|error| format!("it cannot be read: {error}"))
+    }
+
+    /// Whether a file is the summary of another version of Dwindle, which is made again.
+    pub(super) fn is_of_another_version(path: &Path) -> bool {
+        let mut magic = [0; MAGIC.len()];
+        let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+        let (ours, version) = (&MAGIC[..7], MAGIC[7]);
+        read.is_ok() && magic.starts_with(ours) && magic[7] != version
     }
 
     /// How many requests, runs, calls and findings there are: the rows that it was made from.

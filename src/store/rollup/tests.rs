@@ -97,7 +97,7 @@ fn whatever_byte_of_a_file_changes_is_found() {
     for at in 0..whole.len() {
         let mut bytes = whole.clone();
         bytes[at] ^= 4;
-        let mut file = std::fs::File::create(&path).unwrap();
+        let mut file = File::create(&path).unwrap();
         file.write_all(&bytes).unwrap();
         assert!(Rollup::load(&path).is_err(), "{at}");
     }
