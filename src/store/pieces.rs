@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use polars::prelude::{IntoLazy as _, LazyFrame};
+use polars::prelude::{IntoLazy, LazyFrame};
 
 use super::chunk::Chunk;
 use super::error::StoreError;
 use super::parts::{Part, scan, without};
-use super::snapshot::{Snapshot, Window, concatenated, within};
+use super::snapshot::{Snapshot, Window, concatenated, fresh, within};
 use super::tables::Table;
 use super::write::group_of;
 use crate::model::TraceId;
@@ -114,8 +114,8 @@ impl<'a> Piece<'a> {
                 }
             }
             Of::Fresh(chunks) => {
-                let frames = chunks.iter().map(|chunk| Ok(chunk.frame(table)?.lazy()));
-                concatenated(table, frames.collect::<Result<_, StoreError>>()?)?
+                let frames = fresh(table, chunks.iter().copied())?;
+                concatenated(table, frames.map(IntoLazy::lazy).into_iter().collect())?
             }
         };
         Ok(match within(table, window).filter(|_| is_cut) {

@@ -105,7 +105,7 @@ impl Snapshot {
     /// scan and the reading of its rows, the reading fails.
     pub fn scan(&self, table: Table, window: &Window) -> Result<LazyFrame, StoreError> {
         let mut frames = self.scan_parts(table, window)?;
-        frames.extend(self.fresh_frames(table)?);
+        frames.extend(fresh(table, self.fresh_chunks())?.map(IntoLazy::lazy));
         let rows = concatenated(table, frames)?;
         Ok(match within(table, window) {
             Some(predicate) => rows.filter(predicate),
@@ -254,11 +254,6 @@ impl Snapshot {
         self.fresh.chunks.iter().chain(samples)
     }
 
-    fn fresh_frames(&self, table: Table) -> Result<Vec<LazyFrame>, StoreError> {
-        let frames = self.fresh_chunks().map(|chunk| chunk.frame(table));
-        frames.map(|frame| Ok(frame?.lazy())).collect()
-    }
-
     fn scan_parts(&self, table: Table, window: &Window) -> Result<Vec<LazyFrame>, StoreError> {
         let mut clean = Vec::new();
         let mut frames = Vec::new();
@@ -283,6 +278,23 @@ impl Snapshot {
         }
         Ok(frames)
     }
+}
+
+/// The rows of these chunks as one frame, for each further one in a plan has to be planned for on
+/// its own; nothing is copied. `None` if there is no chunk.
+pub(super) fn fresh<'a>(
+    table: Table,
+    chunks: impl Iterator<Item = &'a Arc<Chunk>>,
+) -> Result<Option<DataFrame>, StoreError> {
+    let mut all: Option<DataFrame> = None;
+    for chunk in chunks {
+        let rows = chunk.frame(table)?;
+        match &mut all {
+            Some(all) => drop(all.vstack_mut(&rows)?),
+            None => all = Some(rows),
+        }
+    }
+    Ok(all)
 }
 
 /// Rows of a table, one frame behind another.
