@@ -16,7 +16,6 @@ use crate::model::{SpanId, TraceId, UnixNanos};
 use crate::query::error::QueryError;
 use crate::query::rows::{Cells, there};
 use crate::query::scan::{Within, collect, fold, hours, narrowed};
-use crate::query::sums::sums;
 use crate::store::tables::Table;
 use crate::store::{Snapshot, Window};
 
@@ -194,54 +193,7 @@ fn leading(
         }
         wanted = wanted.saturating_mul(GROWTH * GROWTH);
     }
-    best(snapshot, query, keys, (room, from))
-}
-
-/// The first rows of all by the keys and the start, piece by piece on all cores: of a later piece
-/// no more is looked at than what may stand before the last of those that were found.
-fn best(
-    snapshot: &Snapshot,
-    query: &Query,
-    keys: &Keys,
-    (room, from): (usize, Option<&Plan>),
-) -> Result<DataFrame, QueryError> {
-    let found = sums(snapshot, &query.selection, |kept: &mut Kept, portion| {
-        let mut rows = asked(query, portion.requests()?);
-        let full = kept.0.as_ref().filter(|kept| kept.height() >= room);
-        let last = full.map(|kept| keys.place(Cells(kept).row(room - 1)));
-        let up_to = last.transpose()?.map(|last| keys.up_to(&last));
-        for bound in from.cloned().into_iter().chain(up_to.transpose()?) {
-            rows = rows.filter(bound);
-        }
-        kept.add(&first(keyed(rows, keys), keys, room)?, keys, room)
-    })?;
-    let mut all = Kept::default();
-    for kept in found.into_iter().filter_map(|kept| kept.0) {
-        all.add(&kept, keys, room)?;
-    }
-    Ok(all.0.unwrap_or_default())
-}
-
-/// The first rows of those that were looked at.
-#[derive(Default)]
-struct Kept(Option<DataFrame>);
-
-impl Kept {
-    fn add(&mut self, more: &DataFrame, keys: &Keys, room: usize) -> Result<(), QueryError> {
-        self.0 = Some(match self.0.take() {
-            Some(kept) if more.height() == 0 => kept,
-            Some(kept) => first(kept.vstack(more)?.lazy(), keys, room)?,
-            None => more.clone(),
-        });
-        Ok(())
-    }
-}
-
-/// The first `limit` of these rows by the keys and the start, all of a piece at once.
-fn first(rows: LazyFrame, keys: &Keys, limit: usize) -> Result<DataFrame, QueryError> {
-    let (by, options) = sorted(keys, false);
-    let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-    collect(rows.sort_by_exprs(by, options).limit(limit))
+    ends(&Within::default(), room, None)
 }
 
 /// The first of these rows, whole.
