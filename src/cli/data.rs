@@ -6,7 +6,7 @@ use anyhow::bail;
 
 use super::input::ambiguous;
 use super::printer::Printer;
-use super::{Exit, Setup, learn};
+use super::{Exit, Setup};
 use crate::model::TraceId;
 use crate::query::number;
 use crate::query::requests::{self, Query};
@@ -31,7 +31,6 @@ impl Data {
             ..Options::default()
         };
         let store = Store::open_to_read(folder, options)?;
-        learn(&store, setup.typical_window);
         let data = Self { store };
         let newest = Query {
             limit: 1,

@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 use super::data::Data;
 use super::overview::Shards;
 use super::select::Selection;
-use super::{Exit, InputArgs, ListArgs, Printer, SelectArgs, Setup, args, input, list};
+use super::{Exit, InputArgs, ListArgs, Printer, SelectArgs, Setup, args, input, learn, list};
 use crate::query::diff::{OF_SETS, OF_TRACES, Spent, columns, compare};
 use crate::query::number;
 
@@ -50,6 +50,7 @@ pub(super) fn run(args: &DiffArgs, setup: &Setup, printer: &mut Printer) -> anyh
     let [before, after] = [&args.before, &args.after];
     let ((before, first), (after, second)) = if let Some(folder) = &args.data {
         let data = Data::open(folder, setup, printer)?;
+        learn(data.store(), setup.typical_window);
         let [before, after] = [before, after].map(|side| stored(side, &data, &selection));
         let exit = data.exit(printer);
         ((before?, exit), (after?, exit))

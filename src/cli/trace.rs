@@ -8,7 +8,7 @@ use super::data::Data;
 use super::input;
 use super::select::Selection;
 use super::waiting::Waiting;
-use super::{Exit, Printer, Setup, TraceArgs, TraceFormat};
+use super::{Exit, Printer, Setup, TraceArgs, TraceFormat, learn};
 use crate::model::Analysis;
 use crate::report::{Look, json, terminal};
 
@@ -46,6 +46,7 @@ fn of_store(
         bail!("a store may have millions: name one with --id; `dwindle traces --data` lists them");
     };
     let data = Data::open(folder, setup, printer)?;
+    learn(data.store(), setup.typical_window);
     let id = data.pick(prefix)?;
     let Some(stored) = data.store().get(id)? else {
         bail!("trace {id} was there and is no longer; retention took it meanwhile");

@@ -194,7 +194,18 @@ pub(super) fn seal(path: &Path, mut bytes: Vec<u8>) -> io::Result<()> {
     file.finish()
 }
 
+/// What was sealed as a file of this kind.
 pub(super) fn open(path: &Path, magic: [u8; 8]) -> Result<Vec<u8>, String> {
+    match unseal(path)? {
+        (found, body) if found == magic => Ok(body),
+        _ => Err(SOMETHING_ELSE.to_owned()),
+    }
+}
+
+pub(super) const SOMETHING_ELSE: &str = "it is something else";
+
+/// What was sealed, whatever it is: its magic and what follows.
+pub(super) fn unseal(path: &Path) -> Result<([u8; 8], Vec<u8>), String> {
     let mut bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     let sum = bytes.len().checked_sub(8).ok_or("it is cut off")?;
     if xxh3_64(bytes.get(..sum).unwrap_or_default()) != number(bytes.get(sum..).unwrap_or_default())
@@ -202,10 +213,10 @@ pub(super) fn open(path: &Path, magic: [u8; 8]) -> Result<Vec<u8>, String> {
         return Err("its checksum does not match".to_owned());
     }
     bytes.truncate(sum);
-    if !bytes.starts_with(&magic) {
-        return Err("it is something else".to_owned());
+    match bytes.split_first_chunk() {
+        Some((magic, body)) => Ok((*magic, body.to_vec())),
+        None => Err(SOMETHING_ELSE.to_owned()),
     }
-    Ok(bytes.split_off(magic.len()))
 }
 
 #[cfg(test)]

@@ -241,9 +241,9 @@ impl Verified {
         let tables = [Table::Requests, Table::Hops, Table::Calls, Table::Findings];
         let again = "nothing is lost: it is made again from its part";
         match Rollup::load(&path) {
-            Ok(rollup) if rollup.rows() == tables.map(|table| part.meta.rows(table)) => {}
-            Ok(_) => self.fault(&path, format_args!("it is not that of its part; {again}")),
-            Err(_) if Rollup::is_of_another_version(&path) => {}
+            Ok(None) => {}
+            Ok(Some(rollup)) if rollup.rows() == tables.map(|table| part.meta.rows(table)) => {}
+            Ok(Some(_)) => self.fault(&path, format_args!("it is not that of its part; {again}")),
             Err(why) => self.fault(&path, format_args!("{why}; {again}")),
         }
     }

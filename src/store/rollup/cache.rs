@@ -197,13 +197,12 @@ fn exact(
 fn base_of(part: &Part, make: bool) -> Result<Option<Rollup>, StoreError> {
     let path = part.files.summary_path();
     match Rollup::load(&path) {
-        Ok(rollup) => return Ok(Some(rollup)),
-        Err(_) if !make => return Ok(None),
-        Err(_) if Rollup::is_of_another_version(&path) => {}
+        Ok(Some(rollup)) => return Ok(Some(rollup)),
+        Ok(None) | Err(_) if !make => return Ok(None),
         Err(why) if path.exists() => {
             tracing::warn!(file = %path.display(), "{why}; made again from its part");
         }
-        Err(_) => {}
+        Ok(None) | Err(_) => {}
     }
     let rollup = summary(part, Which::All)?;
     if !part.files.is_of_another() {

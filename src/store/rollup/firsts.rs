@@ -51,21 +51,16 @@ impl Snapshot {
                 }
             }
         };
-        let summaries = self.summaries();
         let mut parts: BTreeSet<&str> = BTreeSet::new();
         for part in self.parts_in(&Window::ALL) {
             parts.insert(&part.meta.id);
-            match summaries.firsts_of(part, &self.gone_of(part)) {
-                Ok(firsts) => take(&firsts),
-                // Damage is told by `faults`.
-                Err(StoreError::Damaged { .. }) => {}
-                Err(error) => return Err(error),
-            }
+            let firsts = self.firsts_of(part)?;
+            take(&firsts);
         }
         for chunk in self.fresh_chunks() {
             take(&chunk.summary().firsts());
         }
-        let mut known = summaries.firsts.lock();
+        let mut known = self.summaries().firsts.lock();
         known.retain(|part, _| parts.contains(part.as_str()));
         Ok(since)
     }
@@ -80,12 +75,17 @@ impl Snapshot {
             if !go_on() {
                 break;
             }
-            match self.summaries().firsts_of(part, &self.gone_of(part)) {
-                Ok(_) | Err(StoreError::Damaged { .. }) => {}
-                Err(error) => return Err(error),
-            }
+            self.firsts_of(part)?;
         }
         Ok(())
+    }
+
+    fn firsts_of(&self, part: &Part) -> Result<Arc<Firsts>, StoreError> {
+        match self.summaries().firsts_of(part, &self.gone_of(part)) {
+            // Damage is told by `faults`.
+            Err(StoreError::Damaged { .. }) => Ok(Arc::default()),
+            firsts => firsts,
+        }
     }
 }
 

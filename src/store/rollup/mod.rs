@@ -31,8 +31,6 @@ mod tests;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -47,10 +45,12 @@ pub use values::{
 
 use self::group::{MOST_GROUPS, Table, folded};
 use self::values::{Value, put};
-use super::index::{open, seal};
+use super::index::{SOMETHING_ELSE, seal, unseal};
 use crate::model::{Text, TraceId};
 
+/// The name of the format and its version.
 const MAGIC: &[u8; 8] = b"DWINSUM2";
+const NAME: &[u8] = b"DWINSUM";
 
 /// Groups of one table in a sum over many parts; beyond them the least go into `(other)`.
 const MOST_IN_SUM: usize = 10 * MOST_GROUPS;
@@ -244,18 +244,18 @@ impl Rollup {
         seal(path, bytes)
     }
 
-    /// Reads one; an error says why it cannot be used.
-    pub(super) fn load(path: &Path) -> Result<Self, String> {
-        let bytes = open(path, *MAGIC)?;
-        postcard::from_bytes(&bytes).map_err(|error| format!("it cannot be read: {error}"))
-    }
-
-    /// Whether a file is the summary of another version of Dwindle, which is made again.
-    pub(super) fn is_of_another_version(path: &Path) -> bool {
-        let mut magic = [0; MAGIC.len()];
-        let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
-        let (ours, version) = (&MAGIC[..7], MAGIC[7]);
-        read.is_ok() && magic.starts_with(ours) && magic[7] != version
+    /// Reads one; `None` of another version of Dwindle. An error says why it cannot be used.
+    pub(super) fn load(path: &Path) -> Result<Option<Self>, String> {
+        let (magic, bytes) = unseal(path)?;
+        if magic != *MAGIC {
+            let of_another_version = magic.starts_with(NAME);
+            return of_another_version
+                .then_some(None)
+                .ok_or_else(|| SOMETHING_ELSE.to_owned());
+        }
+        let read = postcard::from_bytes(&bytes);
+        read.map(Some)
+            .map_err(|error| format!("it cannot be read: {error}"))
     }
 
     /// How many requests, runs, calls and findings there are: the rows that it was made from.

@@ -91,13 +91,13 @@ fn whatever_byte_of_a_file_changes_is_found() {
     let path = folder.path().join("1.sum");
     let rollup = Rollup::of([request()].iter());
     rollup.save(&path).unwrap();
-    let read = Rollup::load(&path).unwrap();
+    let read = Rollup::load(&path).unwrap().unwrap();
     assert_eq!(sums(&read, &group::ALL), sums(&rollup, &group::ALL));
     let whole = std::fs::read(&path).unwrap();
     for at in 0..whole.len() {
         let mut bytes = whole.clone();
         bytes[at] ^= 4;
-        let mut file = File::create(&path).unwrap();
+        let mut file = std::fs::File::create(&path).unwrap();
         file.write_all(&bytes).unwrap();
         assert!(Rollup::load(&path).is_err(), "{at}");
     }
