@@ -200,9 +200,12 @@ pub(super) fn narrowed(one: Window, other: Window) -> Window {
     }
 }
 
-/// The rows of a plan, which has few.
+/// The rows of a plan, which has few; of much that is read, few rows are held at a time.
 pub(super) fn collect(plan: LazyFrame) -> Result<DataFrame, QueryError> {
-    guarded(|| plan.collect())
+    guarded(|| {
+        let found = plan.collect_with_engine(Engine::Streaming)?;
+        Ok(found.unwrap_single())
+    })
 }
 
 /// Polars panics on a file that was damaged after the store looked at it.

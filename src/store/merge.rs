@@ -135,7 +135,7 @@ impl Cursor {
         let path = self.part.files.path(self.table);
         let file = opened(&self.part, &path)?;
         let mut reader = ParquetReader::new(file)
-            .read_parallel(ParallelStrategy::Columns)
+            .read_parallel(ParallelStrategy::None)
             .with_slice(Some((self.row, height)));
         reader.set_metadata(Arc::clone(&self.metadata));
         let frame = guarded(|| reader.finish()).map_err(|error| StoreError::Damaged {

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use polars::prelude::{
-    DataFrame, IntoLazy, JoinArgs, JoinType, LazyFrame, MaintainOrderJoin, PlRefPath, PolarsResult,
-    ScanArgsParquet, Schema, SchemaRef, col,
+    DataFrame, Engine, IntoLazy, JoinArgs, JoinType, LazyFrame, MaintainOrderJoin, PlRefPath,
+    PolarsResult, ScanArgsParquet, Schema, SchemaRef, col,
 };
 
 use super::error::StoreError;
@@ -384,7 +384,9 @@ pub(super) fn without(
 
 /// Collects; Polars panics on some of what it does not expect.
 pub(super) fn collect(rows: LazyFrame) -> Result<DataFrame, StoreError> {
-    guarded(|| rows.collect()).map_err(|error| StoreError::Engine(error.to_string()))
+    let found = guarded(|| rows.collect_with_engine(Engine::Streaming));
+    let found = found.map_err(|error| StoreError::Engine(error.to_string()))?;
+    Ok(found.unwrap_single())
 }
 
 /// The columns of a table.

@@ -1,9 +1,11 @@
 //! How long the pages about many requests take in the server, while spans come in.
 //!
 //! `cargo bench --bench pages`; `DWINDLE_BENCH_REQUESTS` sets how many requests of 7 spans are
-//! stored (1,000,000), `DWINDLE_BENCH_DATA` a folder that is filled once and kept. Meanwhile one
-//! thread takes traces as ingest does: it analyses, puts, flushes every 10,000 traces, lets a
-//! hundredth come in two states, and merges parts. Linux only.
+//! stored (1,000,000), `DWINDLE_BENCH_DATA` a folder that is filled once and kept, and
+//! `cargo bench --bench pages -- TEXT` takes only pages with this text in their name. Meanwhile
+//! three threads do what the server does with spans once they are read: one analyses and puts, as
+//! fast as it can, or with `DWINDLE_BENCH_RATE` so many traces a second, and lets a hundredth come
+//! in two states; one flushes, one merges parts. Linux only.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 #![expect(
@@ -18,12 +20,14 @@
 #[path = "chain.rs"]
 mod chain;
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use dwindle::budget::{Policy, Typical, analyse};
+use dwindle::ingest::Pace;
 use dwindle::model::{Nanos, Trace, UnixNanos};
 use dwindle::query::filter::Filter;
 use dwindle::query::fleet::findings::Which;
@@ -35,16 +39,23 @@ use dwindle::store::{Options, Snapshot, Store, Stored, Window};
 use self::chain::{DAY, HOUR, HOURS, chain, memory};
 
 const MINUTE: u64 = 60_000_000_000;
-/// Traces that are flushed at once.
-const FLUSH: usize = 10_000;
+/// Traces of which the filling makes a part.
+const FLUSH: usize = 50_000;
+/// The longest time that a row stays fresh, as in [`Pace`].
+const LONGEST: Duration = Duration::from_secs(10);
+const TICK: Duration = Duration::from_millis(100);
 const ROUNDS: usize = 9;
 
 /// Makes a page and tells its size.
 type Page = fn(&Snapshot, &Ask) -> usize;
 
 fn main() {
-    let requests = std::env::var("DWINDLE_BENCH_REQUESTS").ok();
-    let requests: usize = requests.map_or(1_000_000, |text| text.parse().unwrap());
+    let number = |name| {
+        let text = std::env::var(name).ok();
+        text.map(|text| text.parse::<usize>().unwrap())
+    };
+    let requests = number("DWINDLE_BENCH_REQUESTS").unwrap_or(1_000_000);
+    let rate = number("DWINDLE_BENCH_RATE");
     let temporary = tempfile::tempdir().unwrap();
     let kept = std::env::var_os("DWINDLE_BENCH_DATA").map(PathBuf::from);
     let folder = kept.unwrap_or_else(|| temporary.path().to_owned());
@@ -65,7 +76,9 @@ fn main() {
     pages(&store);
     let (stop, came) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
-        scope.spawn(|| ingest(&store, requests, &stop, &came));
+        scope.spawn(|| ingest(&store, (requests, rate), &stop, &came));
+        scope.spawn(|| flush(&store, &stop));
+        scope.spawn(|| merge(&store, &stop));
         std::thread::sleep(Duration::from_secs(3));
         let began = (Instant::now(), came.load(Ordering::Relaxed));
         println!("while spans come in:");
@@ -78,8 +91,8 @@ fn main() {
     println!("resident at the peak: {} MB", memory("VmHWM") / 1024);
 }
 
-/// A page of the list with its histogram.
-fn list(snapshot: &Snapshot, ask: &Ask, filter: &str, sort: &str) -> usize {
+/// A page of the list with its histogram, or with the findings of each, as the API has it.
+fn list(snapshot: &Snapshot, ask: &Ask, filter: &str, sort: &str, findings: bool) -> usize {
     let query = Query {
         selection: Selection {
             filter: (!filter.is_empty()).then(|| Filter::parse(filter).unwrap()),
@@ -90,11 +103,13 @@ fn list(snapshot: &Snapshot, ask: &Ask, filter: &str, sort: &str) -> usize {
         },
         sort: sort.parse().unwrap(),
         limit: ask.rows,
-        findings: true,
+        findings,
         ..Query::default()
     };
     let page = requests::page(snapshot, &query).unwrap();
-    requests::used(snapshot, &query).unwrap();
+    if !findings {
+        requests::used(snapshot, &query).unwrap();
+    }
     page.matching.count
 }
 
@@ -115,7 +130,7 @@ fn pages(store: &Store) {
             buckets: 60,
             rows: 50,
         };
-        let each: [(&str, Page); 9] = [
+        let each: [(&str, Page); 10] = [
             ("overview", |snapshot, ask| {
                 fleet::overview(snapshot, ask).unwrap().series.len()
             }),
@@ -137,16 +152,28 @@ fn pages(store: &Store) {
                 fleet::coverage(snapshot, ask).unwrap().edges.len()
             }),
             ("requests", |snapshot, ask| {
-                list(snapshot, ask, "", "newest")
+                list(snapshot, ask, "", "newest", false)
             }),
             ("requests, missed, the worst first", |snapshot, ask| {
-                list(snapshot, ask, "outcome=missed", "worst")
+                list(snapshot, ask, "outcome=missed", "worst", false)
             }),
+            (
+                "requests, missed, the worst first, as JSON",
+                |snapshot, ask| list(snapshot, ask, "outcome=missed", "worst", true),
+            ),
             ("requests with a late hop", |snapshot, ask| {
-                list(snapshot, ask, "hop.verdict=finished_late", "newest")
+                list(snapshot, ask, "hop.verdict=finished_late", "newest", false)
             }),
         ];
-        for (page, make) in each {
+        let asked = std::env::args()
+            .skip(1)
+            .find(|text| !text.starts_with("--"));
+        let named = |page: &str| {
+            asked
+                .as_ref()
+                .is_none_or(|text| page.contains(text.as_str()))
+        };
+        for (page, make) in each.into_iter().filter(|(page, _)| named(page)) {
             let mut times = Vec::new();
             let mut found = 0;
             for _ in 0..ROUNDS {
@@ -182,7 +209,7 @@ fn fill(store: &Store, requests: usize) {
     let (policy, typical) = (Policy::default(), Typical::default());
     for n in 0..requests {
         store.put(stored(chain(n, requests), &typical, &policy));
-        if n % (5 * FLUSH) == 5 * FLUSH - 1 {
+        if n % FLUSH == FLUSH - 1 {
             store.flush().unwrap();
         }
     }
@@ -191,29 +218,68 @@ fn fill(store: &Store, requests: usize) {
     println!("filled in {:.1} s", began.elapsed().as_secs_f64());
 }
 
-/// Takes traces of the last hour until it is told to stop.
-fn ingest(store: &Store, requests: usize, stop: &AtomicBool, came: &AtomicU64) {
-    let policy = Policy::default();
-    let mut n = requests;
+/// Puts traces of the last hour until it is told to stop; what comes faster than it is flushed
+/// waits, as it does in the server. Of every hundredth the last span comes when the rest is in a
+/// part.
+fn ingest(
+    store: &Store,
+    (requests, rate): (usize, Option<usize>),
+    stop: &AtomicBool,
+    came: &AtomicU64,
+) {
+    let (policy, most) = (Policy::default(), 2 * Pace::default().spans);
+    // A kept folder has what came the last time, too.
+    let first = store.snapshot().counts().traces as usize;
+    let (began, mut n) = (Instant::now(), first);
+    let mut late = VecDeque::new();
     while !stop.load(Ordering::Relaxed) {
+        if let Some(rate) = rate {
+            let due = Duration::from_secs_f64((n - first) as f64 / rate as f64);
+            std::thread::sleep(due.saturating_sub(began.elapsed()));
+        }
+        while store.fresh().spans > most && !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(TICK);
+        }
         let mut trace = chain(n, requests);
-        let late = trace.spans[0].start.0 - (DAY + (HOURS - 1) * HOUR);
+        let behind = trace.spans[0].start.0 - (DAY + (HOURS - 1) * HOUR);
         for span in &mut trace.spans {
-            span.start.0 -= late / HOUR * HOUR;
-            span.end.0 -= late / HOUR * HOUR;
+            span.start.0 -= behind / HOUR * HOUR;
+            span.end.0 -= behind / HOUR * HOUR;
         }
+        let put = |trace| store.put(stored(trace, &store.typical(), &policy));
         if n.is_multiple_of(100) {
-            let mut first = trace.clone();
-            first.spans.pop();
-            store.put(stored(first, &store.typical(), &policy));
-            store.flush().unwrap();
+            let mut begun = trace.clone();
+            begun.spans.pop();
+            put(begun);
+            late.push_back((Instant::now() + 2 * LONGEST, trace));
+        } else {
+            put(trace);
         }
-        store.put(stored(trace, &store.typical(), &policy));
+        while late.front().is_some_and(|(due, _)| *due <= Instant::now()) {
+            let (_, whole) = late.pop_front().unwrap();
+            put(whole);
+        }
         came.fetch_add(1, Ordering::Relaxed);
         n += 1;
-        if n.is_multiple_of(FLUSH) {
-            store.flush().unwrap();
-            store.compact(Some(UnixNanos(DAY + HOURS * HOUR))).unwrap();
+    }
+}
+
+/// Flushes as the server does, until it is told to stop.
+fn flush(store: &Store, stop: &AtomicBool) {
+    let (most, mut last) = (Pace::default().spans, Instant::now());
+    while !stop.load(Ordering::Relaxed) {
+        if store.fresh().spans >= most || last.elapsed() >= LONGEST {
+            last = Instant::now();
+            store.flush_some().unwrap();
         }
+        std::thread::sleep(TICK);
+    }
+}
+
+/// Merges parts as the server does, until it is told to stop.
+fn merge(store: &Store, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        store.compact(Some(UnixNanos(DAY + HOURS * HOUR))).unwrap();
+        std::thread::sleep(TICK);
     }
 }

@@ -212,30 +212,68 @@ fn whole(rows: LazyFrame, keys: &Keys, limit: usize) -> Result<Vec<(Cursor, Row)
     each.collect()
 }
 
+/// Rows that are taken together before all but the first of them are dropped.
+const GATHERED: usize = 1 << 16;
+
 /// The first `limit` rows by the keys and the start.
 fn top(rows: LazyFrame, keys: &Keys, limit: usize) -> Result<DataFrame, QueryError> {
-    let (by, options) = sorted(keys, false);
-    let limited = u32::try_from(limit).unwrap_or(u32::MAX);
-    let first = move |rows: LazyFrame| {
-        let rows = rows.sort_by_exprs(by.clone(), options.clone());
-        rows.limit(limited).collect()
+    let step = {
+        let keys = keys.clone();
+        move |top: &mut Top, batch: &DataFrame| top.add(batch, &keys, limit)
     };
-    // Most rows of a later batch stand behind all that were kept.
-    let bound = keys.clone();
-    let step = move |kept: &mut Option<DataFrame>, batch: &DataFrame| {
-        let all = match kept.take() {
-            Some(kept) if kept.height() >= limit => {
-                let last = bound.place(Cells(&kept).row(kept.height() - 1))?;
-                let batch = batch.clone().lazy().filter(bound.named_up_to(&last)?);
-                kept.vstack(&batch.collect()?)?
+    let mut top = fold(rows, false, Top::default(), step)?;
+    top.cut(keys, limit)?;
+    Ok(top.rows)
+}
+
+/// The first rows of those that came so far, and some more.
+#[derive(Default)]
+struct Top {
+    rows: DataFrame,
+    /// Where the last of the first rows stood when they were looked for: most rows that come later
+    /// stand behind it.
+    bound: Option<Cursor>,
+}
+
+impl Top {
+    fn add(&mut self, batch: &DataFrame, keys: &Keys, limit: usize) -> Result<(), QueryError> {
+        let filtered = match &self.bound {
+            Some(last) => {
+                let batch = batch.clone().lazy().filter(keys.named_up_to(last)?);
+                Some(batch.collect()?)
             }
-            Some(kept) => kept.vstack(batch)?,
-            None => batch.clone(),
+            None => None,
         };
-        *kept = Some(first(all.lazy())?);
+        let batch = filtered.as_ref().unwrap_or(batch);
+        if self.rows.width() == 0 {
+            self.rows = batch.clone();
+        } else {
+            self.rows.vstack_mut(batch)?;
+        }
+        // As many as are looked for can be more than that.
+        if self.rows.height() >= GATHERED.saturating_add(limit) {
+            self.cut(keys, limit)?;
+        }
         Ok(())
-    };
-    fold(rows, false, None, step).map(Option::unwrap_or_default)
+    }
+
+    fn cut(&mut self, keys: &Keys, limit: usize) -> Result<(), QueryError> {
+        // Of what has no rows nothing came, not even its columns.
+        if self.rows.height() == 0 {
+            return Ok(());
+        }
+        let (by, options) = sorted(keys, false);
+        let rows = std::mem::take(&mut self.rows).lazy();
+        let limited = u32::try_from(limit).unwrap_or(u32::MAX);
+        let rows = rows.sort_by_exprs(by, options).limit(limited);
+        self.rows = rows.collect()?;
+        if self.rows.height() >= limit
+            && let Some(last) = self.rows.height().checked_sub(1)
+        {
+            self.bound = Some(keys.place(Cells(&self.rows).row(last))?);
+        }
+        Ok(())
+    }
 }
 
 fn sorted(keys: &Keys, ids: bool) -> (Vec<Plan>, SortMultipleOptions) {
