@@ -34,7 +34,9 @@ pub(super) fn requests(known: &Known<'_>) -> Analysis {
             handed.entry(by).or_default().push(over);
         }
     }
-    let mut requests = Vec::new();
+    // To the number, here and below: these stay in memory until they are in a file.
+    let roots = order.iter().filter(|hop| hops[**hop].root == **hop).count();
+    let mut requests = Vec::with_capacity(roots);
     let mut numbers = vec![0; hops.len()];
     let begins = |hop: &HopId| hops[*hop].root == *hop;
     for members in order.chunk_by(|_, next| !begins(next)) {
@@ -303,9 +305,12 @@ impl View<'_> {
         let (verdict, blamed) = known.verdicts[id];
         let computed = path::local_time(known.forest, known.hops, known.timing, id);
         let observed = known.hops.reported_local(known.forest, id);
-        let mut calls: Vec<Call> = attempts_of(known.hops, id)
-            .flat_map(|attempt| self.calls(attempt))
-            .collect();
+        let attempts = || attempts_of(known.hops, id);
+        let count = attempts().map(|attempt| self.shown_as(attempt)).sum();
+        let mut calls = Vec::with_capacity(count);
+        for attempt in attempts() {
+            self.calls(attempt, &mut calls);
+        }
         calls.sort_by_key(|call| (call.start, call.span_id, call.hop));
         Hop {
             id: number,
@@ -365,8 +370,18 @@ impl View<'_> {
         node.map_or_else(Default::default, |node| known.forest.span(node).span_id)
     }
 
+    /// As how many calls an attempt is shown.
+    fn shown_as(&self, id: AttemptId) -> usize {
+        let attempt = &self.known.hops.attempts[id];
+        if attempt.kind == CallKind::Hop {
+            attempt.callees.len()
+        } else {
+            1
+        }
+    }
+
     /// One attempt: one call, or one per callee where several answered.
-    fn calls(&self, id: AttemptId) -> Vec<Call> {
+    fn calls(&self, id: AttemptId, calls: &mut Vec<Call>) {
         let known = self.known;
         let (attempt, time) = (&known.hops.attempts[id], &known.timing.calls[id]);
         let (number, attempts) = known.retries.number(known.hops, id);
@@ -410,13 +425,9 @@ impl View<'_> {
             }
         };
         if attempt.kind == CallKind::Hop {
-            attempt
-                .callees
-                .iter()
-                .map(|&callee| call(Some(callee)))
-                .collect()
+            calls.extend(attempt.callees.iter().map(|&callee| call(Some(callee))));
         } else {
-            vec![call(None)]
+            calls.push(call(None));
         }
     }
 

@@ -19,8 +19,10 @@ use crate::model::TraceId;
 
 const FILTER: &[u8; 8] = b"DWINIDS1";
 const DEAD: &[u8; 8] = b"DWINDED1";
-/// One look in so many hits a part that does not have the trace.
-const FALSE_HITS: f64 = 0.001;
+/// So often a look hits a part that does not have the trace. Each new trace is looked for in all
+/// parts of its time, and one that is hit for nothing costs as much as ten new traces; at three
+/// bytes a trace that is no cost any more.
+const FALSE_HITS: f64 = 0.000_01;
 /// Ids that stand in a filter to check it.
 const KNOWN: usize = 8;
 

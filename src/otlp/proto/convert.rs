@@ -108,11 +108,7 @@ fn unnamed(
         end: UnixNanos(span.end_time_unix_nano),
         attributes: attributes(span.attributes, max_depth)?,
         dropped_attributes: span.dropped_attributes_count,
-        events: span
-            .events
-            .into_iter()
-            .map(|one| event(one, max_depth))
-            .collect::<Result<_, _>>()?,
+        events: all(span.events, |one| event(one, max_depth))?,
         dropped_events: span.dropped_events_count,
         links,
         dropped_links,
@@ -210,16 +206,24 @@ fn link_id<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
 }
 
 fn attributes(pairs: Vec<KeyValue>, depth_left: usize) -> Result<Attributes, Reject> {
-    pairs
-        .into_iter()
-        .map(|pair| {
-            let value = pair
-                .value
-                .map_or(Ok(Value::Empty), |value| any(value, depth_left))?;
-            Ok((key(&pair.key), value))
-        })
-        .collect::<Result<Vec<_>, _>>()
-        .map(Attributes)
+    let pair = |pair: KeyValue| {
+        let value = pair.value.map(|value| any(value, depth_left));
+        Ok((key(&pair.key), value.transpose()?.unwrap_or(Value::Empty)))
+    };
+    all(pairs, pair).map(Attributes)
+}
+
+/// Converts each. To collect them would keep the room of what they are made from, often twice
+/// what they need, and they stay in memory for a while.
+fn all<T, U>(
+    from: Vec<T>,
+    mut convert: impl FnMut(T) -> Result<U, Reject>,
+) -> Result<Vec<U>, Reject> {
+    let mut all = Vec::with_capacity(from.len());
+    for one in from {
+        all.push(convert(one)?);
+    }
+    Ok(all)
 }
 
 fn any(value: AnyValue, depth_left: usize) -> Result<Value, Reject> {
@@ -233,12 +237,7 @@ fn any(value: AnyValue, depth_left: usize) -> Result<Value, Reject> {
         Some(any_value::Value::BytesValue(bytes)) => Value::Bytes(bytes),
         Some(any_value::Value::ArrayValue(array)) => {
             let deeper = depth_left.checked_sub(1).ok_or(Reject::TooDeep)?;
-            let values: Result<_, Reject> = array
-                .values
-                .into_iter()
-                .map(|value| any(value, deeper))
-                .collect();
-            Value::Array(values?)
+            Value::Array(all(array.values, |value| any(value, deeper))?)
         }
         Some(any_value::Value::KvlistValue(list)) => {
             let deeper = depth_left.checked_sub(1).ok_or(Reject::TooDeep)?;

@@ -100,7 +100,7 @@ macro_rules! table {
             let mut fillings = rows.begin();
             $(
                 if let Some(filling) = fillings.next().filter(|filling| filling.is_wanted()) {
-                    filling.push($crate::store::tables::columns::Cell::from($value));
+                    $crate::store::tables::columns::Fill::fill($value, filling);
                 }
             )*
         }
@@ -118,80 +118,109 @@ macro_rules! nullable {
 }
 pub(super) use nullable;
 
-/// A value on its way into a column.
-#[derive(Debug)]
-pub(super) enum Cell<'a> {
-    Null,
-    Str(&'a str),
-    String(String),
-    Trace(TraceId),
-    Span(SpanId),
-    Json(Exact<'a>),
-    Int(i64),
-    Float(f64),
-    Bool(bool),
-    Time(UnixNanos),
+/// A value on its way into a column. One of a type that the column does not have would be a fault
+/// in the table's definition, which its tests find; it becomes null then.
+pub(super) trait Fill {
+    /// Adds it as the next row's.
+    fn fill(self, filling: &mut Filling);
 }
 
-impl<'a> From<&'a str> for Cell<'a> {
-    fn from(text: &'a str) -> Self {
-        Self::Str(text)
-    }
-}
-
-impl<'a> From<&'a CompactString> for Cell<'a> {
-    fn from(text: &'a CompactString) -> Self {
-        Self::Str(text)
-    }
-}
-
-impl<'a> From<Cow<'a, str>> for Cell<'a> {
-    fn from(text: Cow<'a, str>) -> Self {
-        match text {
-            Cow::Borrowed(text) => Self::Str(text),
-            Cow::Owned(text) => Self::String(text),
+impl Fill for &str {
+    fn fill(self, filling: &mut Filling) {
+        match filling {
+            Filling::Words(words) => words.push(self),
+            Filling::Text(builder, _) => builder.append_value(self),
+            other => other.push_null(),
         }
     }
 }
 
-impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
-    fn from(value: Option<T>) -> Self {
-        value.map_or(Self::Null, Into::into)
+impl Fill for String {
+    fn fill(self, filling: &mut Filling) {
+        self.as_str().fill(filling);
     }
 }
 
-impl<'a> From<Exact<'a>> for Cell<'a> {
-    fn from(what: Exact<'a>) -> Self {
-        Self::Json(what)
+impl Fill for &CompactString {
+    fn fill(self, filling: &mut Filling) {
+        self.as_str().fill(filling);
     }
 }
 
-impl From<Nanos> for Cell<'_> {
-    fn from(time: Nanos) -> Self {
-        Self::Float(time.0 as f64 / 1e6)
+impl Fill for Cow<'_, str> {
+    fn fill(self, filling: &mut Filling) {
+        (*self).fill(filling);
     }
 }
 
-macro_rules! cells {
-    ($($from:ty => $cell:ident($convert:expr);)*) => {$(
-        impl From<$from> for Cell<'_> {
-            fn from(value: $from) -> Self {
-                Self::$cell($convert(value))
+impl<T: Fill> Fill for Option<T> {
+    fn fill(self, filling: &mut Filling) {
+        match self {
+            Some(value) => value.fill(filling),
+            None => filling.push_null(),
+        }
+    }
+}
+
+impl Fill for Exact<'_> {
+    fn fill(self, filling: &mut Filling) {
+        match filling {
+            Filling::Text(builder, room) => {
+                room.clear();
+                if self.write(room) {
+                    builder.append_value(&*room);
+                } else {
+                    builder.append_null();
+                }
+            }
+            other => other.push_null(),
+        }
+    }
+}
+
+impl Fill for TraceId {
+    fn fill(self, filling: &mut Filling) {
+        match filling {
+            Filling::Ids(ids) => ids.push(Some(u128::from_be_bytes(self.0)), |ids| {
+                ids.append_value(hex(&self.0, &mut [0; 2 * Self::BYTES]));
+            }),
+            other => other.push_null(),
+        }
+    }
+}
+
+impl Fill for SpanId {
+    fn fill(self, filling: &mut Filling) {
+        match filling {
+            Filling::Ids(ids) => ids.push(Some(u64::from_be_bytes(self.0).into()), |ids| {
+                ids.append_value(hex(&self.0, &mut [0; 2 * Self::BYTES]));
+            }),
+            other => other.push_null(),
+        }
+    }
+}
+
+macro_rules! fill {
+    ($($from:ty => $column:ident($convert:expr);)*) => {$(
+        impl Fill for $from {
+            fn fill(self, filling: &mut Filling) {
+                match filling {
+                    Filling::$column(builder) => builder.append_value($convert(self)),
+                    other => other.push_null(),
+                }
             }
         }
     )*};
 }
 
-cells! {
-    String => String(std::convert::identity);
-    TraceId => Trace(std::convert::identity);
-    SpanId => Span(std::convert::identity);
-    UnixNanos => Time(std::convert::identity);
-    bool => Bool(std::convert::identity);
+fill! {
+    Nanos => Float(|time: Self| time.0 as f64 / 1e6);
     f64 => Float(std::convert::identity);
+    bool => Bool(std::convert::identity);
     u32 => Int(i64::from);
     usize => Int(|value| i64::try_from(value).unwrap_or(i64::MAX));
     u64 => Int(|value| i64::try_from(value).unwrap_or(i64::MAX));
+    UnixNanos => Int(|time: Self| i64::try_from(time.0).unwrap_or(i64::MAX));
 }
 
 /// The rows of one table, column by column.
@@ -273,43 +302,15 @@ impl Filling {
         !matches!(self, Self::Unwanted)
     }
 
-    /// Adds a value. One of a type that the column does not have would be a fault in the table's
-    /// definition, which its tests find; it becomes null here.
-    pub(super) fn push(&mut self, cell: Cell<'_>) {
-        match (self, cell) {
-            (Self::Unwanted, _) => {}
-            (Self::Words(words), Cell::Str(text)) => words.push(text),
-            (Self::Words(words), Cell::String(text)) => words.push(&text),
-            (Self::Words(words), _) => words.push_null(),
-            (Self::Text(builder, _), Cell::Str(text)) => builder.append_value(text),
-            (Self::Text(builder, _), Cell::String(text)) => builder.append_value(text),
-            (Self::Ids(ids), Cell::Trace(id)) => ids.push(Some(u128::from_be_bytes(id.0)), |ids| {
-                ids.append_value(hex(&id.0, &mut [0; 2 * TraceId::BYTES]));
-            }),
-            (Self::Ids(ids), Cell::Span(id)) => {
-                ids.push(Some(u64::from_be_bytes(id.0).into()), |ids| {
-                    ids.append_value(hex(&id.0, &mut [0; 2 * SpanId::BYTES]));
-                });
-            }
-            (Self::Ids(ids), _) => ids.push(None, StringChunkedBuilder::append_null),
-            (Self::Text(builder, room), Cell::Json(what)) => {
-                room.clear();
-                if what.write(room) {
-                    builder.append_value(&*room);
-                } else {
-                    builder.append_null();
-                }
-            }
-            (Self::Text(builder, _), _) => builder.append_null(),
-            (Self::Int(builder), Cell::Int(int)) => builder.append_value(int),
-            (Self::Int(builder), Cell::Time(time)) => {
-                builder.append_value(i64::try_from(time.0).unwrap_or(i64::MAX));
-            }
-            (Self::Int(builder), _) => builder.append_null(),
-            (Self::Float(builder), Cell::Float(float)) => builder.append_value(float),
-            (Self::Float(builder), _) => builder.append_null(),
-            (Self::Bool(builder), Cell::Bool(flag)) => builder.append_value(flag),
-            (Self::Bool(builder), _) => builder.append_null(),
+    fn push_null(&mut self) {
+        match self {
+            Self::Unwanted => {}
+            Self::Words(words) => words.push_null(),
+            Self::Ids(ids) => ids.push(None, StringChunkedBuilder::append_null),
+            Self::Text(builder, _) => builder.append_null(),
+            Self::Int(builder) => builder.append_null(),
+            Self::Float(builder) => builder.append_null(),
+            Self::Bool(builder) => builder.append_null(),
         }
     }
 
@@ -397,49 +398,97 @@ impl Ids {
     }
 }
 
-/// A column of texts that repeat: numbers into a list in which each text stands once.
-#[derive(Debug, Default)]
+/// A column of texts that repeat: numbers into a list in which each text stands once. A column
+/// whose texts turn out to be of one row each is kept as it is: to look for each would be in vain.
+#[derive(Default)]
 pub(super) struct Words {
-    numbers: Vec<Option<u32>>,
+    numbers: Vec<u32>,
     known: HashMap<CompactString, u32, BuildHasherDefault<OneShot>>,
     list: Vec<CompactString>,
+    /// Of each in the list, the number that came after it: rows often come in turns.
+    next: Vec<u32>,
+    last: u32,
+    plain: Option<StringChunkedBuilder>,
 }
 
 impl Words {
+    /// The number of null.
+    const NULL: u32 = u32::MAX;
+    /// Rows after which it is known whether texts repeat.
+    const ENOUGH: usize = 1024;
+
     fn push(&mut self, text: &str) {
-        // Most columns say the same row after row.
-        let last = self.numbers.last().copied().flatten();
-        let known = last.and_then(|last| self.list.get(last as usize));
-        if known.is_some_and(|known| known == text) {
-            self.numbers.push(last);
+        if let Some(plain) = &mut self.plain {
+            plain.append_value(text);
             return;
         }
-        let number = if let Some(number) = self.known.get(text) {
-            *number
+        let last = self.last as usize;
+        let next = self.next.get(last).copied().unwrap_or(0);
+        let guess = self.list.get(next as usize);
+        let number = if guess.is_some_and(|guess| guess == text) {
+            next
         } else {
-            let number = self.list.len() as u32;
-            self.list.push(text.into());
-            self.known.insert(text.into(), number);
+            let number = self.number(text);
+            if let Some(next) = self.next.get_mut(last) {
+                *next = number;
+            }
             number
         };
-        self.numbers.push(Some(number));
+        self.last = number;
+        self.numbers.push(number);
+        if self.numbers.len() == Self::ENOUGH && self.list.len() > Self::ENOUGH / 2 {
+            self.give_up();
+        }
+    }
+
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.known.get(text) {
+            return *number;
+        }
+        let number = self.list.len() as u32;
+        self.list.push(text.into());
+        // Most columns say the same row after row.
+        self.next.push(number);
+        self.known.insert(text.into(), number);
+        number
     }
 
     fn push_null(&mut self) {
-        self.numbers.push(None);
+        match &mut self.plain {
+            Some(plain) => plain.append_null(),
+            None => self.numbers.push(Self::NULL),
+        }
+    }
+
+    fn give_up(&mut self) {
+        let words = std::mem::take(self);
+        let mut plain = StringChunkedBuilder::new(PlSmallStr::EMPTY, words.numbers.len());
+        for number in &words.numbers {
+            plain.append_option(words.list.get(*number as usize));
+        }
+        self.plain = Some(plain);
     }
 
     /// Taking from the list copies sixteen bytes a row, not the text.
     fn finish(self, name: &'static str) -> PolarsResult<Filled> {
         let name = PlSmallStr::from_static(name);
+        if let Some(plain) = self.plain {
+            return Ok(plain.finish().with_name(name).into_column());
+        }
         if self.list.is_empty() {
             let rows = self.numbers.len();
             return Ok(Filled::full_null(name, rows, &DataType::String));
         }
         let mut list = StringChunkedBuilder::new(name.clone(), self.list.len());
         self.list.iter().for_each(|text| list.append_value(text));
-        let numbers = IdxCa::from_slice_options(name, &self.numbers);
-        list.finish().into_column().take(&numbers)
+        let list = list.finish().into_column();
+        if self.numbers.contains(&Self::NULL) {
+            let numbers = self.numbers.into_iter();
+            let numbers = numbers.map(|number| (number != Self::NULL).then_some(number));
+            let numbers: Vec<Option<u32>> = numbers.collect();
+            return list.take(&IdxCa::from_slice_options(name, &numbers));
+        }
+        list.take(&IdxCa::from_vec(name, self.numbers))
     }
 }
 

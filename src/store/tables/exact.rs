@@ -157,7 +157,8 @@ fn number(out: &mut String, before: &str, number: u64) {
 
 fn write_text(out: &mut String, text: &str) {
     let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
-    if text.bytes().all(plain) {
+    // To the end in any case, which is an instruction for many bytes.
+    if text.bytes().fold(true, |all, byte| all & plain(byte)) {
         out.push('"');
         out.push_str(text);
         out.push('"');

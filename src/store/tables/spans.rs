@@ -6,11 +6,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 use polars::prelude::{DataFrame, PolarsError, StringChunked};
 
-use super::columns::{Rows, table};
+use super::columns::{OneShot, Rows, table};
 use super::exact::{self, Exact, ExactError};
 use crate::model::{
     Kind, Request, Resource, Scope, Span, SpanId, SpanLog, Status, StatusCode, Text, Trace,
@@ -98,7 +99,7 @@ pub(super) struct Row<'a> {
 /// them; each is held, so that its address stays its own.
 #[derive(Debug, Default)]
 pub(super) struct Resources {
-    known: HashMap<usize, (Arc<Resource>, Option<String>)>,
+    known: HashMap<usize, (Arc<Resource>, Option<String>), BuildHasherDefault<OneShot>>,
 }
 
 impl Resources {
