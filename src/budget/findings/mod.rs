@@ -11,8 +11,6 @@ mod telemetry;
 mod words;
 mod work;
 
-use std::collections::BTreeMap;
-
 use crate::model::{Evidence, Finding, Nanos, Rule, Text};
 
 use super::hops::{AttemptId, HopId};
@@ -147,22 +145,26 @@ struct Folded {
     worst: Case,
 }
 
-fn group(policy: &Policy, cases: Vec<Case>, shown: &Shown<'_>) -> Vec<Finding> {
+fn group(policy: &Policy, mut cases: Vec<Case>, shown: &Shown<'_>) -> Vec<Finding> {
     let place = |case: &Case| shown.get(case.hop).unwrap_or(0);
-    let mut groups: BTreeMap<(Rule, Text, Option<Text>), Folded> = BTreeMap::new();
-    let wanted = |case: &Case| !policy.disabled.contains(&case.rule);
-    for case in cases.into_iter().filter(wanted) {
-        let (key, at) = (
-            (case.rule, case.service.clone(), case.to.clone()),
-            place(&case),
-        );
-        let Some(folded) = groups.get_mut(&key) else {
-            let folded = Folded {
+    cases.retain(|case| !policy.disabled.contains(&case.rule));
+    let order = |a: &Case, b: &Case| {
+        let (this, that) = ((a.rule, &a.service, &a.to), (b.rule, &b.service, &b.to));
+        this.cmp(&that)
+    };
+    cases.sort_by(order);
+    let mut groups: Vec<Folded> = Vec::new();
+    for case in cases {
+        let at = place(&case);
+        let folded = groups
+            .last_mut()
+            .filter(|folded| order(&folded.worst, &case).is_eq());
+        let Some(folded) = folded else {
+            groups.push(Folded {
                 count: 1,
                 first: at,
                 worst: case,
-            };
-            groups.insert(key, folded);
+            });
             continue;
         };
         folded.count += 1;
@@ -173,31 +175,31 @@ fn group(policy: &Policy, cases: Vec<Case>, shown: &Shown<'_>) -> Vec<Finding> {
             folded.worst = case;
         }
     }
-    let mut groups: Vec<Folded> = groups.into_values().collect();
     // They come by rule, service and callee; equal first hops keep that order.
     groups.sort_by_key(|folded| {
         let rule = folded.worst.rule;
         (policy.severity(rule), rule, folded.first)
     });
-    groups
-        .into_iter()
-        .map(|Folded { count, worst, .. }| Finding {
-            rule: worst.rule,
-            severity: policy.severity(worst.rule),
-            hop: place(&worst),
-            message: words::message(&worst),
-            hint: words::hint(worst.rule),
-            service: worst.service,
-            to: worst.to,
-            evidence: Evidence {
-                times: worst.times,
-                counts: worst.counts,
-                texts: worst.texts,
-                count,
-                weight: worst.weight,
-            },
-        })
-        .collect()
+    let finding = |Folded { count, worst, .. }| Finding {
+        rule: worst.rule,
+        severity: policy.severity(worst.rule),
+        hop: place(&worst),
+        message: words::message(&worst),
+        hint: words::hint(worst.rule),
+        service: worst.service,
+        to: worst.to,
+        evidence: Evidence {
+            times: worst.times,
+            counts: worst.counts,
+            texts: worst.texts,
+            count,
+            weight: worst.weight,
+        },
+    };
+    // With no more room than that: they stay in memory until they are in a file.
+    let mut findings = Vec::with_capacity(groups.len());
+    findings.extend(groups.into_iter().map(finding));
+    findings
 }
 
 /// What a call was given: the smaller of what was sent and its timeout; unknown is not everything.

@@ -35,6 +35,7 @@ mod hops;
 mod ledger;
 mod requests;
 mod spans;
+mod texts;
 
 use std::collections::BTreeSet;
 use std::fmt;

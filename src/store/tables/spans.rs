@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use polars::prelude::{DataFrame, PolarsError, StringChunked};
 
-use super::columns::{OneShot, Rows, table};
+use super::columns::{Rows, table};
 use super::exact::{self, Exact, ExactError};
+use super::texts::OneShot;
 use crate::model::{
     Kind, Request, Resource, Scope, Span, SpanId, SpanLog, Status, StatusCode, Text, Trace,
     TraceId, UnixNanos,
