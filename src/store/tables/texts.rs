@@ -193,19 +193,19 @@ mod tests {
         let in_turns = rows
             .clone()
             .map(|row| Some(["a", "b", "a", "c"][row % 4].to_owned()));
-        assert_same(in_turns.collect());
+        assert_same(&in_turns.collect::<Vec<_>>());
         let once = rows
             .clone()
             .map(|row| (row % 7 > 0).then(|| format!("the text of row {row}")));
-        assert_same(once.collect());
+        assert_same(&once.collect::<Vec<_>>());
         let later = rows.map(|row| Some(format!("row {}", row.saturating_sub(Words::ENOUGH))));
-        assert_same(later.collect());
-        assert_same(vec![None; 3]);
-        assert_same(Vec::new());
+        assert_same(&later.collect::<Vec<_>>());
+        assert_same(&[None, None, None]);
+        assert_same(&[]);
     }
 
-    fn assert_same(texts: Vec<Option<String>>) {
-        assert_eq!(column(&texts), texts);
+    fn assert_same(texts: &[Option<String>]) {
+        assert_eq!(column(texts), texts);
     }
 
     proptest! {
