@@ -16,7 +16,7 @@ use super::folder::bounds;
 use super::index::Dead;
 use super::merge::merge;
 use super::options::Compaction;
-use super::parquet::{FAST, SMALL};
+use super::parquet::Encoding;
 use super::parts::Part;
 use super::rollup::{after_merge, before_merge};
 use super::tables::Table;
@@ -144,8 +144,12 @@ fn spans(part: &Part) -> u64 {
 fn run(durable: &Durable, hour: u64, plan: Plan, done: &mut Compacted) -> Result<(), StoreError> {
     let id = durable.next_id();
     // What is merged again soon is not worth the time.
-    let level = if plan.settled { SMALL } else { FAST };
-    let mut writer = PartWriter::new(durable, hour, &id, level);
+    let encoding = if plan.settled {
+        Encoding::SMALL
+    } else {
+        Encoding::FAST
+    };
+    let mut writer = PartWriter::new(durable, hour, &id, encoding);
     for part in &plan.parts {
         if let Some(filter) = part.filter() {
             writer.add_split(filter.split());

@@ -8,7 +8,7 @@ use super::count::Outcomes;
 use super::durable::{Change, Durable};
 use super::error::StoreError;
 use super::memory::{Memory, Stored, Superseding};
-use super::parquet::FAST;
+use super::parquet::Encoding;
 use super::rollup::after_flush;
 use super::share::{Share, partition_of, shares};
 use super::write::{NewPart, PartWriter};
@@ -169,7 +169,7 @@ fn write(
     let mut parts = Vec::with_capacity(by_hour.len());
     for (hour, traces) in by_hour {
         let id = durable.next_id();
-        let mut writer = PartWriter::new(durable, hour, &id, FAST);
+        let mut writer = PartWriter::new(durable, hour, &id, Encoding::FAST);
         for (index, share) in traces {
             let Some((_, stored)) = fresh.get(index) else {
                 continue;

@@ -13,7 +13,7 @@ use super::folder::{Folder, make_folder_for};
 use super::index::{Dead, Filter};
 use super::manifest::{DeadMeta, PartMeta, TableMeta};
 use super::options::{Probe, Step};
-use super::parquet::{Groups, other};
+use super::parquet::{Encoding, Groups, other};
 use super::tables::{Builder, Table, Wanted};
 use super::whole::{Existing, Whole};
 use crate::model::{Analysis, Outcome, Request, Trace, TraceId};
@@ -49,7 +49,7 @@ struct TableWriter {
     waiting_rows: usize,
     groups: Option<Groups<Whole>>,
     rows: u64,
-    level: i32,
+    encoding: Encoding,
 }
 
 /// A part that is written and not yet in the manifest. Its files are removed when it is dropped
@@ -103,8 +103,8 @@ impl Drop for NewPart {
 }
 
 impl<'a> PartWriter<'a> {
-    /// With what level of zstd it is compressed depends on how long it stays.
-    pub(super) fn new(durable: &'a Durable, hour: u64, id: &str, level: i32) -> Self {
+    /// How it is encoded depends on how long it stays.
+    pub(super) fn new(durable: &'a Durable, hour: u64, id: &str, encoding: Encoding) -> Self {
         let (folder, probe) = (&durable.folder, &durable.options.probe);
         let table = |table| TableWriter {
             table,
@@ -114,7 +114,7 @@ impl<'a> PartWriter<'a> {
             waiting_rows: 0,
             groups: None,
             rows: 0,
-            level,
+            encoding,
         };
         Self {
             folder,
@@ -283,7 +283,7 @@ impl TableWriter {
     fn begin(&self, like: &DataFrame) -> std::io::Result<Groups<Whole>> {
         make_folder_for(&self.path)?;
         let file = Whole::create(&self.path, Existing::Replace)?;
-        Groups::begin(self.table, like, file, self.level).map_err(other)
+        Groups::begin(self.table, like, file, self.encoding).map_err(other)
     }
 
     /// The file with all rows in it; `None` if there is no row.

@@ -21,7 +21,7 @@ mod write;
 pub use read::{FileError, Source, is_parquet, read_spans};
 pub(super) use read::{check, guarded, read_spans_of};
 pub use tables::TablesWriter;
-pub(super) use write::{FAST, Groups, SMALL, other};
+pub(super) use write::{Encoding, Groups, other};
 pub use write::{SpanWriter, write};
 
 /// The format that is written. It rises when a reader of the older one would misread the file.

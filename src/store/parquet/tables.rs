@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::write::{Groups, SMALL, other};
+use super::write::{Encoding, Groups, other};
 use crate::model::{Analysis, Request, Trace};
 use crate::store::tables::{Builder, Table, Wanted};
 
@@ -26,7 +26,9 @@ impl<W: Write> TablesWriter<W> {
     pub fn new(mut open: impl FnMut(Table) -> io::Result<W>) -> io::Result<Self> {
         let wanted = Wanted::tables(Table::ALL);
         let like = Builder::new(&wanted).finish().map_err(other)?;
-        let begin = |(table, like)| Groups::begin(table, &like, open(table)?, SMALL).map_err(other);
+        let begin = |(table, like)| {
+            Groups::begin(table, &like, open(table)?, Encoding::FILE).map_err(other)
+        };
         Ok(Self {
             files: like.into_iter().map(begin).collect::<io::Result<_>>()?,
             builder: Builder::new(&wanted),

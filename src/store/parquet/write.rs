@@ -15,10 +15,33 @@ use super::{FORMAT, FORMAT_KEY, TABLE_KEY, VERSION_KEY};
 use crate::model::{Analysis, Trace};
 use crate::store::tables::{Builder, Table, Wanted};
 
-/// The level of zstd for files that stay: about a third slower than [`FAST`] in all, and smaller.
-pub(in crate::store) const SMALL: i32 = 3;
-/// The level for what is soon merged.
-pub(in crate::store) const FAST: i32 = 1;
+/// How rows become a file.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::store) struct Encoding {
+    /// Of zstd.
+    level: i32,
+    /// Whether columns are encoded in Polars' threads. Those of a server are for its queries, which
+    /// would wait.
+    parallel: bool,
+}
+
+impl Encoding {
+    /// For parts that stay: about a third slower than [`FAST`](Self::FAST) in all, and smaller.
+    pub(in crate::store) const SMALL: Self = Self {
+        level: 3,
+        parallel: false,
+    };
+    /// For parts that are soon merged.
+    pub(in crate::store) const FAST: Self = Self {
+        level: 1,
+        parallel: false,
+    };
+    /// For files that a command writes.
+    pub(super) const FILE: Self = Self {
+        level: 3,
+        parallel: true,
+    };
+}
 
 /// About how many bytes of a column are one page; `None` is a megabyte. A reader passes over pages
 /// of which it needs no row: of `spans` a look-up by id reads those that have the trace, of
@@ -40,7 +63,7 @@ const GROUP: usize = 100_000;
 /// # Errors
 /// What the writer says.
 pub fn write<W: Write>(table: Table, frame: &DataFrame, to: W) -> io::Result<W> {
-    let mut groups = Groups::begin(table, frame, to, SMALL).map_err(other)?;
+    let mut groups = Groups::begin(table, frame, to, Encoding::FILE).map_err(other)?;
     let mut row = 0;
     while row < frame.height() {
         let group = frame.slice(i64::try_from(row).unwrap_or(i64::MAX), GROUP);
@@ -68,7 +91,7 @@ impl<W: Write> SpanWriter<W> {
         let wanted = Wanted::tables([Table::Spans]);
         let empty = frame(Builder::new(&wanted)).map_err(other)?;
         Ok(Self {
-            groups: Groups::begin(Table::Spans, &empty, to, SMALL).map_err(other)?,
+            groups: Groups::begin(Table::Spans, &empty, to, Encoding::FILE).map_err(other)?,
             builder: Builder::new(&wanted),
             wanted,
             rows: 0,
@@ -135,15 +158,14 @@ impl<W: Write> Groups<W> {
         table: Table,
         like: &DataFrame,
         to: W,
-        level: i32,
+        Encoding { level, parallel }: Encoding,
     ) -> PolarsResult<Self> {
         let summed = Summed::new(to);
         let writer = ParquetWriter::new(summed.clone())
             .with_compression(ParquetCompression::Zstd(Some(ZstdLevel::try_new(level)?)))
             .with_statistics(StatisticsOptions::default())
             .with_data_page_size(page_of(table))
-            // Here, and not in Polars' pool of threads: there queries would wait for it.
-            .set_parallel(false)
+            .set_parallel(parallel)
             .batched(like.schema())?;
         let metadata = KeyValueMetadata::from_static(vec![
             (FORMAT_KEY.to_owned(), FORMAT.to_string()),
