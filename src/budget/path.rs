@@ -146,7 +146,7 @@ pub(super) fn answers<'a>(
     hops: &'a Hops,
     timing: &'a Timing,
     attempt: AttemptId,
-) -> impl Iterator<Item = Child> + 'a {
+) -> impl Iterator<Item = Child> + Clone + 'a {
     hops.attempts[attempt].callees.iter().map(move |&callee| {
         let time = &timing.hops[callee];
         Child {
@@ -213,13 +213,14 @@ impl Walker<'_, '_> {
     fn hop(&mut self, hop: HopId, low: Nanos, high: Nanos) {
         let calls = waited_calls(self.forest, self.hops, self.timing, hop);
         let steps = walk(calls, low, high);
+        let (ended, began) = self.beyond(hop, low, high);
         for (i, step) in steps.iter().enumerate() {
             if let Some(call) = step.child {
                 self.call(call, step.start, step.end);
                 continue;
             }
-            let neighbour = |at: Option<usize>| steps.get(at?).and_then(|step| step.child);
-            let (after, before) = (neighbour(i.checked_sub(1)), neighbour(Some(i + 1)));
+            let after = i.checked_sub(1).map_or(began, |i| steps[i].child);
+            let before = steps.get(i + 1).map_or(ended, |step| step.child);
             let retried = before.zip(after).and_then(|(b, a)| self.is_retry(b, a));
             let part = if retried.is_some() {
                 Part::Backoff
@@ -230,12 +231,27 @@ impl Walker<'_, '_> {
         }
     }
 
-    /// The target, if `after` is the next attempt of `before`.
+    /// Of a hop that retries, the call that ended last before a window and the first one that
+    /// began after it: the window may be cut where it waits between the two.
+    fn beyond(&self, hop: HopId, low: Nanos, high: Nanos) -> (Option<CallId>, Option<CallId>) {
+        if self.retries.of_hop(hop).is_empty() {
+            return (None, None);
+        }
+        let calls = || waited_calls(self.forest, self.hops, self.timing, hop);
+        let ended = calls().filter(|call| call.end <= low);
+        let ended = ended.max_by_key(|call| (call.end, Reverse((call.start, call.id))));
+        let began = calls().filter(|call| call.start >= high);
+        let began = began.min_by_key(|call| (call.start, call.id));
+        (ended.map(|call| call.index), began.map(|call| call.index))
+    }
+
+    /// The target, if `after` is a later attempt of `before`: no other attempt of the two stands
+    /// between them.
     fn is_retry(&self, before: CallId, after: CallId) -> Option<Text> {
         let last = *self.hops.calls[before].attempts.last()?;
         let first = *self.hops.calls[after].attempts.first()?;
         let ((one, at), (other, next)) = (self.retries.place[last]?, self.retries.place[first]?);
-        (one == other && next == at + 1).then(|| self.hops.attempts[first].to.clone())
+        (one == other && next > at).then(|| self.hops.attempts[first].to.clone())
     }
 
     fn call(&mut self, call: CallId, low: Nanos, high: Nanos) {
@@ -264,17 +280,14 @@ impl Walker<'_, '_> {
                 index: attempt,
             }
         });
-        let steps = walk(children, low, high);
-        for (i, step) in steps.iter().enumerate() {
+        let gaps = Gaps::between(children.clone());
+        for step in walk(children, low, high) {
             match step.child {
                 Some(attempt) => self.attempt(attempt, step.start, step.end),
-                None => self.push(
-                    hop,
-                    between(i, steps.len(), Part::Backoff),
-                    Some(&to),
-                    step.start,
-                    step.end,
-                ),
+                None => {
+                    let part = gaps.part(&step, Part::Backoff);
+                    self.push(hop, part, Some(&to), step.start, step.end);
+                }
             }
         }
     }
@@ -320,13 +333,14 @@ impl Walker<'_, '_> {
             Part::TransitOut
         };
         self.push(hop, back, to, until, high);
-        for (i, step) in steps.iter().enumerate() {
+        let gaps = Gaps::between(answers(self.forest, self.hops, self.timing, id));
+        for step in &steps {
             if let Some(callee) = step.child {
                 self.open.push((callee, step.start, step.end));
                 continue;
             }
             let part = if answered {
-                between(i, steps.len(), Part::TransitOut)
+                gaps.part(step, Part::TransitOut)
             } else {
                 back
             };
@@ -335,15 +349,31 @@ impl Walker<'_, '_> {
     }
 }
 
-/// What a gap between children is: the last step of a walk is the way out, the first the way
-/// back, what lies between is `inside`.
-fn between(index: usize, count: usize, inside: Part) -> Part {
-    if index + 1 == count {
-        Part::TransitOut
-    } else if index == 0 {
-        Part::TransitBack
-    } else {
-        inside
+/// What the stretches are that no child of a call covers, wherever it is cut.
+struct Gaps {
+    /// When the first child ended.
+    first_end: Option<Nanos>,
+    /// When the last one began.
+    last_start: Option<Nanos>,
+}
+
+impl Gaps {
+    fn between(children: impl Iterator<Item = Child> + Clone) -> Self {
+        Self {
+            first_end: children.clone().map(|child| child.end).min(),
+            last_start: children.map(|child| child.start).max(),
+        }
+    }
+
+    /// Before all children is the way out, after all of them the way back, else `inside`.
+    fn part(&self, gap: &Step, inside: Part) -> Part {
+        let one_ended = self.first_end.is_some_and(|end| end <= gap.start);
+        let one_follows = self.last_start.is_some_and(|start| start >= gap.end);
+        match (one_ended, one_follows) {
+            (true, true) => inside,
+            (true, false) => Part::TransitBack,
+            (false, _) => Part::TransitOut,
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use super::path::{self, Stretch};
 use super::policy::Policy;
 use super::reasons;
 use super::timing::{Timing, attempts_of};
+use super::told;
 use super::tree::{Children, Forest, NodeId};
 use super::verdict;
 
@@ -123,6 +124,7 @@ fn request(
         notes.push(Note::Clipped(clipped));
     }
     notes.extend(unread(known, members));
+    notes.extend(told_twice(known, members));
     notes.extend(linked(known, root));
     let untied = members
         .iter()
@@ -167,6 +169,39 @@ fn unread(known: &Known<'_>, members: &[HopId]) -> Vec<Note> {
         .collect();
     if keys.len() > NAMED {
         notes.push(Note::MoreUnread(keys.len() - NAMED));
+    }
+    notes
+}
+
+/// Hops whose spans tell their budgets by values that disagree.
+fn told_twice(known: &Known<'_>, members: &[HopId]) -> Vec<Note> {
+    /// Whoever tells it twice does so in every request and at every hop.
+    const NAMED: usize = 3;
+    /// Of one hop.
+    const VALUES: usize = 5;
+    let mut notes = Vec::new();
+    let mut count: usize = 0;
+    for &hop in members {
+        let values = told::disagreeing(known.forest, known.hops, hop);
+        if values.is_empty() {
+            continue;
+        }
+        count += 1;
+        if count > NAMED {
+            continue;
+        }
+        let shown = values.iter().take(VALUES);
+        let shown = shown.map(|(value, key)| format!("{value} ({key})"));
+        let mut shown: Vec<String> = shown.collect();
+        if values.len() > VALUES {
+            shown.push(format!("{} more", values.len() - VALUES));
+        }
+        let shown = shown.join(", ");
+        let whom = format!("{} {}", known.service(hop), known.operation(hop));
+        notes.push(Note::ToldTwice(whom.into(), shown.into()));
+    }
+    if count > NAMED {
+        notes.push(Note::MoreToldTwice(count - NAMED));
     }
     notes
 }

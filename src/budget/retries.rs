@@ -4,11 +4,12 @@
 //! count says so. *Hedge*: overlapping, same target and operation, one of them cancelled or
 //! counted. Parallel fan-out is neither.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use crate::model::Text;
+use crate::model::{Nanos, Text};
 
-use super::hops::{AttemptId, HopId, Hops};
+use super::hops::{AttemptId, CallId, HopId, Hops};
 use super::timing::{Timing, attempts_of};
 use super::tree::Forest;
 
@@ -19,8 +20,25 @@ pub(super) struct Group {
     pub hop: HopId,
     /// The attempts.
     pub attempts: Vec<AttemptId>,
-    /// True if some of them overlap.
-    pub hedged: bool,
+    /// Where each round begins: the attempts of a round overlap, the next begins when all of them
+    /// have ended.
+    rounds: Vec<usize>,
+}
+
+impl Group {
+    /// The rounds: retries of each other, each an attempt and its hedges.
+    pub(super) fn rounds(&self) -> impl Iterator<Item = &[AttemptId]> {
+        let ends = self.rounds.iter().skip(1).copied();
+        let ends = ends.chain([self.attempts.len()]);
+        let rounds = self.rounds.iter().zip(ends);
+        rounds.map(|(from, to)| &self.attempts[*from..to])
+    }
+
+    /// The attempts that are retries: they began when all before them had ended.
+    pub(super) fn retries(&self) -> impl Iterator<Item = AttemptId> {
+        let firsts = self.rounds().skip(1);
+        firsts.filter_map(|round| round.first().copied())
+    }
 }
 
 /// The groups of a trace, and each attempt's place.
@@ -53,9 +71,17 @@ impl Retries {
                 let target = (service.unwrap_or(&what.to), operation);
                 alike.entry(target).or_default().push(attempt);
             }
+            let mut groups: Vec<Vec<AttemptId>> = Vec::new();
             for mut attempts in alike.into_values().filter(|attempts| attempts.len() > 1) {
                 attempts.sort_by_key(|&attempt| (timing.calls[attempt].start, attempt));
-                this.group(hops, timing, id, &attempts);
+                groups.append(&mut linked(hops, timing, &attempts));
+            }
+            groups.sort_by_key(|group| {
+                let first = group.first().copied();
+                first.map(|first| (timing.calls[first].start, first))
+            });
+            for attempts in groups.into_iter().filter(|group| group.len() > 1) {
+                this.add(timing, id, attempts);
             }
         }
         this
@@ -66,6 +92,14 @@ impl Retries {
         let from = self.groups.partition_point(|group| group.hop < hop);
         let to = from + self.groups[from..].partition_point(|group| group.hop == hop);
         &self.groups[from..to]
+    }
+
+    /// Whether an attempt overlaps an earlier one of the same call.
+    pub(super) fn is_hedge(&self, attempt: AttemptId) -> bool {
+        self.place[attempt].is_some_and(|(group, index)| {
+            let rounds = &self.groups[group].rounds;
+            rounds.binary_search(&index).is_err()
+        })
     }
 
     /// The attempt's number from 1, and how many there were.
@@ -84,37 +118,59 @@ impl Retries {
         }
     }
 
-    fn group(&mut self, hops: &Hops, timing: &Timing, hop: HopId, attempts: &[AttemptId]) {
-        let mut current: Vec<AttemptId> = Vec::new();
-        let mut hedged = false;
-        for &attempt in attempts {
-            let link = current
-                .last()
-                .and_then(|&before| link(hops, timing, before, attempt));
-            if let Some(overlaps) = link {
-                hedged |= overlaps;
-            } else {
-                self.close(hop, std::mem::take(&mut current), hedged);
-                hedged = false;
-            }
-            current.push(attempt);
-        }
-        self.close(hop, current, hedged);
-    }
-
-    fn close(&mut self, hop: HopId, attempts: Vec<AttemptId>, hedged: bool) {
-        if attempts.len() < 2 {
-            return;
-        }
+    fn add(&mut self, timing: &Timing, hop: HopId, attempts: Vec<AttemptId>) {
+        let mut rounds = Vec::new();
+        let mut busy_until = None;
         for (index, &attempt) in attempts.iter().enumerate() {
             self.place[attempt] = Some((self.groups.len(), index));
+            let time = &timing.calls[attempt];
+            if busy_until.is_none_or(|end| time.start >= end) {
+                rounds.push(index);
+            }
+            busy_until = busy_until.max(Some(time.end));
         }
         self.groups.push(Group {
             hop,
             attempts,
-            hedged,
+            rounds,
         });
     }
+}
+
+/// Calls alike, by start, as groups of attempts of one call. Each is compared with the one before
+/// it of the same call, with the one that began last of those still running, or if there is none
+/// with the one that ended last: others between the two hide nothing.
+fn linked(hops: &Hops, timing: &Timing, attempts: &[AttemptId]) -> Vec<Vec<AttemptId>> {
+    let mut groups: Vec<Vec<AttemptId>> = Vec::new();
+    let mut group_of: BTreeMap<AttemptId, usize> = BTreeMap::new();
+    let mut same_call: BTreeMap<CallId, AttemptId> = BTreeMap::new();
+    let mut ends: BinaryHeap<Reverse<(Nanos, AttemptId)>> = BinaryHeap::new();
+    let mut running: BTreeSet<(Nanos, AttemptId)> = BTreeSet::new();
+    let mut ended: Option<AttemptId> = None;
+    for &attempt in attempts {
+        let time = &timing.calls[attempt];
+        while let Some(&Reverse((end, before))) = ends.peek()
+            && end <= time.start
+        {
+            ends.pop();
+            running.remove(&(timing.calls[before].start, before));
+            ended = Some(before);
+        }
+        let call = hops.attempts[attempt].call;
+        let beside = running.last().map(|(_, before)| *before).or(ended);
+        let before = same_call.insert(call, attempt).or(beside);
+        let before = before.filter(|&before| is_again(hops, timing, before, attempt));
+        let group = before.and_then(|before| group_of.get(&before).copied());
+        let group = group.unwrap_or_else(|| {
+            groups.push(Vec::new());
+            groups.len() - 1
+        });
+        groups[group].push(attempt);
+        group_of.insert(attempt, group);
+        running.insert((time.start, attempt));
+        ends.push(Reverse((time.end, attempt)));
+    }
+    groups
 }
 
 /// Services by the peer name that a call of the same operation bore: an attempt that left no
@@ -145,18 +201,18 @@ fn services_by_peer<'a>(
         .collect()
 }
 
-/// Whether `after` is another attempt of `before`, and if so whether they overlap.
-fn link(hops: &Hops, timing: &Timing, before: AttemptId, after: AttemptId) -> Option<bool> {
+/// Whether `after` is another attempt of `before`.
+fn is_again(hops: &Hops, timing: &Timing, before: AttemptId, after: AttemptId) -> bool {
     let (first, second) = (&hops.attempts[before], &hops.attempts[after]);
     let counted = second
         .resend
         .is_some_and(|count| count > first.resend.unwrap_or(0));
-    // Nested attempts of one call need no other proof.
-    let same_call = first.call == second.call;
     let overlaps = timing.calls[after].start < timing.calls[before].end;
-    if overlaps {
-        let cancelled = first.evidence.cancelled || second.evidence.cancelled;
-        return (cancelled || counted || same_call).then_some(true);
-    }
-    (first.evidence.failed() || counted || same_call).then_some(false)
+    let failed = if overlaps {
+        first.evidence.cancelled || second.evidence.cancelled
+    } else {
+        first.evidence.failed()
+    };
+    // Nested attempts of one call need no other proof.
+    failed || counted || first.call == second.call
 }

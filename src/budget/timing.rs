@@ -59,13 +59,15 @@ pub(super) struct CallTime {
     pub end: Nanos,
     /// Start and end of its innermost span.
     pub inner: (Nanos, Nanos),
+    /// When the first of its spans ended, those around it included: nobody listened any more.
+    pub heard_until: Nanos,
     /// The timeout that the caller set for it.
     pub timeout: Option<Told>,
     /// When that ends, or its top-level call's.
     pub limit: Option<Nanos>,
     /// What the caller says it sent.
     pub sent: Option<Told>,
-    /// Its hop waited for it.
+    /// Its hop waited for the call that it belongs to.
     pub waited: bool,
     /// It failed by deadline, by its own words, its callee's or by time.
     pub by_deadline: bool,
@@ -106,35 +108,74 @@ pub(super) struct Timing {
 
 impl Timing {
     /// Aligns everything and works out who had how much left.
+    ///
+    /// Whether a hop waited for a call that outlives it depends on how the hop failed, and that
+    /// on deadlines, which are passed on by calls that are waited for. So what was found out
+    /// about failures is the ground of another round, until nothing changes: each can only find
+    /// more hops that failed. One more round is nearly always the last; for very odd traces
+    /// there is a bound.
     pub(super) fn find(forest: &Forest<'_>, hops: &Hops, clocks: &Clocks, policy: &Policy) -> Self {
+        const ROUNDS: usize = 8;
+        let bounds = Bounds::find(forest, hops);
         let mut this = Self {
             hops: vec![HopTime::default(); hops.all.len()],
             calls: vec![CallTime::default(); hops.attempts.len()],
             failed_by_deadline: hops.all.iter().map(|hop| hop.evidence.deadline).collect(),
             sessions: Sessions::find(forest, hops),
         };
-        this.align(forest, hops, clocks);
-        this.fail_with_callees(hops);
-        this.fail_because_of_calls(forest, hops);
-        let bounds = Bounds::find(forest, hops);
-        for id in 0..hops.all.len() {
-            this.read_budget(forest, hops, clocks, policy, id);
-            this.read_calls(forest, hops, &bounds, id);
-            this.read_texts_of_calls(forest, hops, id);
+        for _ in 0..ROUNDS {
+            this.round(forest, hops, clocks, policy, &bounds);
+            if !this.waited_for_more(hops) {
+                break;
+            }
+            this.hops.fill(HopTime::default());
+            this.calls.fill(CallTime::default());
         }
-        for (id, hop) in hops.all.iter().enumerate() {
-            let failed = hop.evidence.error || hop.evidence.cancelled;
-            // What may be a timeout is one if it came when the deadline did.
-            let in_time = |deadline| is_about(this.hops[id].end, deadline);
-            let is_timeout =
-                hop.evidence.maybe_deadline && this.hops[id].effective.is_some_and(in_time);
-            this.failed_by_deadline[id] |= failed && this.is_late(id) || is_timeout;
-            // A CLIENT root is its own call.
-            this.failed_by_deadline[id] |= attempts_of(hops, id)
-                .any(|call| hops.is_root_call(forest, call) && this.calls[call].by_deadline);
-        }
-        this.fail_because_of_calls(forest, hops);
         this
+    }
+
+    /// Works out everything, by what is known so far of who failed by deadline.
+    fn round(
+        &mut self,
+        forest: &Forest<'_>,
+        hops: &Hops,
+        clocks: &Clocks,
+        policy: &Policy,
+        bounds: &Bounds,
+    ) {
+        self.align(forest, hops, clocks);
+        self.fail_with_callees(hops);
+        self.fail_because_of_calls(forest, hops);
+        for id in 0..hops.all.len() {
+            self.read_budget(forest, hops, clocks, policy, id);
+            self.read_calls(forest, hops, bounds, id);
+            self.read_texts_of_calls(forest, hops, id);
+        }
+        for id in 0..hops.all.len() {
+            self.failed_by_deadline[id] |= self.fails_by_time(hops, id);
+            // A CLIENT root is its own call.
+            self.failed_by_deadline[id] |= attempts_of(hops, id)
+                .any(|call| hops.is_root_call(forest, call) && self.calls[call].by_deadline);
+        }
+        self.fail_because_of_calls(forest, hops);
+    }
+
+    /// True if a hop turned out to have failed by deadline and is not yet taken to have waited
+    /// for all its calls.
+    fn waited_for_more(&self, hops: &Hops) -> bool {
+        (0..hops.all.len()).any(|id| {
+            self.failed_by_deadline[id]
+                && attempts_of(hops, id).any(|call| !self.calls[call].waited)
+        })
+    }
+
+    /// True if a hop's failure came after its effective deadline, or may be a timeout and came
+    /// when that did.
+    fn fails_by_time(&self, hops: &Hops, id: HopId) -> bool {
+        let (evidence, time) = (&hops.all[id].evidence, &self.hops[id]);
+        let in_time = |deadline| is_about(time.end, deadline);
+        (evidence.error || evidence.cancelled) && self.is_late(id)
+            || evidence.maybe_deadline && time.effective.is_some_and(in_time)
     }
 
     /// True if the hop ended after its effective deadline.
@@ -196,9 +237,22 @@ impl Timing {
             let inner = attempt.spans.map_or((start, end), |(_, innermost)| {
                 (forest.nodes[innermost].start, forest.nodes[innermost].end)
             });
+            let nested = attempt
+                .spans
+                .is_some_and(|(first, innermost)| first != innermost);
+            let around = hops.calls[attempt.call].attempts.len() > 1;
+            let heard_until = if nested || around {
+                let around = hops.spans_around(forest, attempt.call);
+                let spans = hops.spans_of(forest, id).into_iter().chain(around);
+                let ends = spans.map(|node| forest.nodes[node].end);
+                ends.min().unwrap_or(inner.1)
+            } else {
+                inner.1
+            };
             let call = &mut self.calls[id];
             (call.start, call.end) = (start + offset, end + offset);
             call.inner = (inner.0 + offset, inner.1 + offset);
+            call.heard_until = heard_until + offset;
         }
     }
 
@@ -264,7 +318,7 @@ impl Timing {
         }
         if let Some(above) = above {
             time.patience = via.map(|via| {
-                let own = self.calls[via].inner.1;
+                let own = self.calls[via].heard_until;
                 above.patience.map_or(own, |theirs| theirs.min(own))
             });
             time.detached = above.detached;
@@ -294,12 +348,14 @@ impl Timing {
 
     /// A hop's own limit on its run ends its deadline early, and so does what its caller waits.
     /// Nobody passed either on: a limit is nothing that it had on arrival, and what the caller
-    /// waits is that only where nothing else is known.
+    /// waits is that only where nothing else is known, or where nobody can have passed on more.
     fn limit_itself(&mut self, forest: &Forest<'_>, hops: &Hops, id: HopId) {
         let limit = told::limit(forest, hops, id);
         let wait = told::wait(forest, hops, id);
         let time = &mut self.hops[id];
-        if let Some(wait) = wait.as_ref().filter(|_| time.told.is_none()) {
+        let is_root = hops.all[id].caller.is_none();
+        let counts = |wait: &&Told| time.told.is_none_or(|told| is_root && wait.time < told);
+        if let Some(wait) = wait.as_ref().filter(counts) {
             time.told = Some(wait.time);
             time.source = wait.source(How::Inherited);
         }
@@ -402,9 +458,8 @@ impl Timing {
     /// Works out what a hop's calls were given, and which of them it waited for.
     fn read_calls(&mut self, forest: &Forest<'_>, hops: &Hops, bounds: &Bounds, id: HopId) {
         let hop = &hops.all[id];
-        let failed = self.failed_by_deadline[id]
-            || hop.evidence.cancelled
-            || (hop.evidence.error && self.is_late(id));
+        let failed =
+            self.failed_by_deadline[id] || hop.evidence.cancelled || self.fails_by_time(hops, id);
         let end = self.hops[id].end;
         let offset = self.hops[id].start - forest.nodes[hop.entry].start;
         let effective = self.hops[id].effective.filter(|_| !self.hops[id].inferred);
@@ -414,6 +469,8 @@ impl Timing {
             let answered = is_answered(hops, call);
             let bound = bounds.of_call(forest, hops, call, offset);
             let shared = Given::read(forest, hops, around, answered, offset).within(&bound);
+            let whole_end = self.call_interval(forest, hops, call).1;
+            let waited = whole_end <= end + OUTLIVES || failed;
             for &attempt in &hops.calls[call].attempts {
                 let (start, call_end) = (self.calls[attempt].start, self.calls[attempt].end);
                 let own = hops.spans_of(forest, attempt);
@@ -446,16 +503,16 @@ impl Timing {
                 }
                 let time = &mut self.calls[attempt];
                 (time.timeout, time.limit, time.sent) = (timeout, limit, sent);
-                time.waited = call_end <= end + OUTLIVES || failed;
+                time.waited = waited;
                 // Words for a cancellation, or for what may be a timeout, at the very time at
                 // which a deadline came.
                 let evidence = hops.attempts[attempt].evidence;
                 let deadlines = [effective, limit].into_iter().flatten();
                 time.by_deadline |= (evidence.cancelled || evidence.maybe_deadline)
                     && deadlines.into_iter().any(|limit| is_about(call_end, limit));
-                if time.waited {
+                if waited {
                     let last = &mut self.hops[id].last_call_end;
-                    *last = Some(last.map_or(call_end, |last| last.max(call_end)));
+                    *last = (*last).max(Some(call_end.min(whole_end)));
                 }
             }
         }

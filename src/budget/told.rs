@@ -284,13 +284,18 @@ fn of_run(forest: &Forest<'_>, hops: &Hops, id: HopId, field: Field) -> Option<T
     Some(Told::new(forest.span(node).span_id, reading, time))
 }
 
-/// What a hop's own telemetry says of its budget on arrival: the strictest of all that its spans
-/// say, each moved back to the arrival; the entry's own if that agrees. What only spans inside it
-/// say of its deadline counts where these say nothing: they may work under a shorter one.
-pub(super) fn observed(forest: &Forest<'_>, hops: &Hops, id: HopId) -> Option<Told> {
+/// A reading of a hop's budget, moved back to its arrival, and the span that carries it.
+type Moved<'a> = (Nanos, &'a Reading, NodeId);
+
+/// What the spans of a hop say of its budget on arrival, and what only spans inside it say of its
+/// deadline: they may work under a shorter one.
+fn on_arrival<'a>(
+    forest: &Forest<'_>,
+    hops: &'a Hops,
+    id: HopId,
+) -> (Vec<Moved<'a>>, Vec<Moved<'a>>) {
     let hop = &hops.all[id];
     let arrival = forest.nodes[hop.entry].start;
-    let is_call = forest.is_outbound(hop.entry);
     let (mut said, mut implied) = (Vec::new(), Vec::new());
     for &node in &hop.nodes {
         let Some(facts) = hops.facts(node) else {
@@ -315,7 +320,42 @@ pub(super) fn observed(forest: &Forest<'_>, hops: &Hops, id: HopId) -> Option<To
             }
         }
     }
-    let strictest_of = |found: &[(Nanos, &Reading, NodeId)], only_entry: bool| {
+    (said, implied)
+}
+
+/// The values that tell a hop's budget on arrival, the strictest first, where they disagree: each
+/// as it stood, with its key.
+pub(super) fn disagreeing<'a>(
+    forest: &Forest<'_>,
+    hops: &'a Hops,
+    id: HopId,
+) -> Vec<(Text, &'a Text)> {
+    let (mut said, _) = on_arrival(forest, hops, id);
+    // Numbers in texts are not asked beside these.
+    said.retain(|(_, reading, _)| reading.trust != Trust::Message);
+    said.sort_by_key(|(time, reading, _)| (*time, &reading.key));
+    match (said.first(), said.last()) {
+        (Some((least, ..)), Some((most, ..))) if !near(*most, *least) => {}
+        _ => return vec![],
+    }
+    let mut values: Vec<(Text, &Text)> = Vec::new();
+    for (_, reading, _) in said {
+        let value = (shortened(&reading.raw), &reading.key);
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values
+}
+
+/// What a hop's own telemetry says of its budget on arrival: the strictest of all that its spans
+/// say, each moved back to the arrival; the entry's own if that agrees. What only spans inside it
+/// say of its deadline counts where these say nothing.
+pub(super) fn observed(forest: &Forest<'_>, hops: &Hops, id: HopId) -> Option<Told> {
+    let hop = &hops.all[id];
+    let is_call = forest.is_outbound(hop.entry);
+    let (said, implied) = on_arrival(forest, hops, id);
+    let strictest_of = |found: &[Moved<'_>], only_entry: bool| {
         let found = found
             .iter()
             .copied()

@@ -93,7 +93,7 @@ pub(super) fn of_hop(
         evidence,
         by_deadline: timing.failed_by_deadline[id],
         min_useful: min_useful(forest, hops, policy, id),
-        expired: told && (time.effective.is_none() || time.inferred),
+        expired: told && time.known.is_none(),
     };
     match case.rule() {
         Ruling::Is(verdict) => (verdict, None),

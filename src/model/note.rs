@@ -30,6 +30,10 @@ pub enum Note {
     Unread(Text, Option<Text>),
     /// As many more keys of that sort.
     MoreUnread(usize),
+    /// What was told its budget by values that disagree, and these.
+    ToldTwice(Text, Text),
+    /// As many more of that sort.
+    MoreToldTwice(usize),
     /// A timeout that a statement set on a connection, of which no call can be told to have it.
     Untied(Text),
     /// Another trace that a link of the request's first span names.
@@ -104,6 +108,14 @@ impl std::fmt::Display for Note {
             ),
             Self::MoreUnread(1) => f.write_str("1 more key looks like a deadline and is not read"),
             Self::MoreUnread(n) => write!(f, "{n} more keys look like deadlines and are not read"),
+            Self::ToldTwice(whom, values) => write!(
+                f,
+                "{whom} was told its budget more than once, and the strictest binds: {values}"
+            ),
+            Self::MoreToldTwice(1) => f.write_str("1 more hop was told its budget more than once"),
+            Self::MoreToldTwice(n) => {
+                write!(f, "{n} more hops were told their budgets more than once")
+            }
             Self::Untied(setting) => write!(
                 f,
                 "`{setting}` is taken to bound no call: which statements went over its connection cannot be told"

@@ -242,7 +242,8 @@ mod tests {
         let others = (10_000..110_000)
             .filter(|n| filter.may_have(hash(id(*n))))
             .count();
-        assert!((20..300).contains(&others), "{others}");
+        // One is to be expected.
+        assert!((1..10).contains(&others), "{others}");
         assert!(filter.is_split(id(3)) && filter.is_split(id(5)) && !filter.is_split(id(4)));
     }
 

@@ -13,11 +13,10 @@ pub(super) fn of_request(cases: &mut Cases<'_>, members: &[HopId]) {
     let known = cases.known;
     for &hop in members {
         for group in known.retries.of_hop(hop) {
-            if group.hedged {
-                hedge_not_cancelled(cases, group);
-            } else {
-                retry_reset(cases, group);
-            }
+            group
+                .rounds()
+                .for_each(|round| hedge_not_cancelled(cases, round));
+            retry_reset(cases, group);
         }
         for id in super::attempts_of(known.hops, hop) {
             doomed_retry(cases, id);
@@ -30,9 +29,7 @@ pub(super) fn of_request(cases: &mut Cases<'_>, members: &[HopId]) {
 fn doomed_retry(cases: &mut Cases<'_>, id: AttemptId) {
     let known = cases.known;
     let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
-    let hedged =
-        known.retries.place[id].is_some_and(|(group, _)| known.retries.groups[group].hedged);
-    if hedged || !call.waited || known.retries.number(known.hops, id).0 < 2 {
+    if known.retries.is_hedge(id) || !call.waited || known.retries.number(known.hops, id).0 < 2 {
         return;
     }
     let Some(left) = known_left(known, attempt.hop, call.start) else {
@@ -59,7 +56,7 @@ fn retry_reset(cases: &mut Cases<'_>, group: &Group) {
     else {
         return;
     };
-    for &id in group.attempts.iter().skip(1) {
+    for id in group.retries() {
         let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
         let Some(left) = known_left(known, attempt.hop, call.start).filter(|_| call.waited) else {
             continue;
@@ -73,18 +70,17 @@ fn retry_reset(cases: &mut Cases<'_>, group: &Group) {
 }
 
 /// The losers of overlapping attempts that ran on after the first answer.
-fn hedge_not_cancelled(cases: &mut Cases<'_>, group: &Group) {
+fn hedge_not_cancelled(cases: &mut Cases<'_>, round: &[AttemptId]) {
     let known = cases.known;
     let answered = |id: AttemptId| !known.hops.attempts[id].evidence.failed();
-    let winner = group
-        .attempts
+    let winner = round
         .iter()
         .copied()
         .filter(|&id| answered(id))
         .min_by_key(|&id| (known.timing.calls[id].end, id));
     let Some(winner) = winner else { return };
     let won = known.timing.calls[winner].end;
-    for &id in group.attempts.iter().filter(|&&id| id != winner) {
+    for &id in round.iter().filter(|&&id| id != winner) {
         let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
         // Only what was still running then lost to the winner.
         if call.start >= won {
@@ -128,7 +124,7 @@ fn retry_amplification(cases: &mut Cases<'_>, members: &[HopId]) {
         });
         let mut retried: BTreeMap<AttemptId, &Group> = BTreeMap::new();
         let groups = known.retries.of_hop(hop).iter();
-        for group in groups.filter(|group| !group.hedged) {
+        for group in groups.filter(|group| group.retries().next().is_some()) {
             retried.extend(group.attempts.iter().map(|&attempt| (attempt, group)));
             let Some(&first) = group.attempts.first() else {
                 continue;

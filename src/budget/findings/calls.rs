@@ -1,6 +1,6 @@
 //! Rules about one call.
 
-use crate::model::{Attributes, CallKind, How, Kind, Nanos, Rule, Value};
+use crate::model::{Attributes, CallKind, How, Kind, Nanos, Reason, Rule, Value};
 
 use super::super::hops::{AttemptId, HopId};
 use super::super::timing::attempts_of;
@@ -51,9 +51,10 @@ fn budget_reset(cases: &mut Cases<'_>, id: AttemptId) {
     let own = known.timing.hops[attempt.hop].own_known;
     let left = own.map_or(effective, |deadline| deadline - call.start);
     let sent = call.sent.as_ref().map(|sent| sent.time);
-    let slack = cases.thresholds().tolerance(left);
     // Where the deadline has passed, to tell that nothing is left is right.
-    let over = |told: Nanos| told - left.at_least_zero() > slack;
+    let right = left.at_least_zero();
+    let slack = cases.thresholds().tolerance(right);
+    let over = |told: Nanos| told - right > slack;
     for &callee in &attempt.callees {
         let time = &known.timing.hops[callee];
         let observed = time.told.filter(|_| time.source.how == How::Observed);
@@ -168,7 +169,8 @@ fn started_expired(cases: &mut Cases<'_>, id: AttemptId) {
 fn ambiguous_write(cases: &mut Cases<'_>, id: AttemptId) {
     let known = cases.known;
     let (attempt, call) = (&known.hops.attempts[id], &known.timing.calls[id]);
-    if attempt.spans.is_none() {
+    let unsent = attempt.evidence.reason == Some(Reason::ExpiredBeforeSend);
+    if attempt.spans.is_none() || unsent {
         return;
     }
     let far = attempt

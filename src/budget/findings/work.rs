@@ -61,8 +61,9 @@ fn ran_expired(cases: &mut Cases<'_>, id: HopId) {
     let Some(left) = known_left(known, id, time.start) else {
         return;
     };
-    if expired && ran > cases.thresholds().started_expired {
-        let min_useful = verdict::min_useful(known.forest, known.hops, known.policy, id);
+    let min_useful = verdict::min_useful(known.forest, known.hops, known.policy, id);
+    // The verdict may rest on a deadline that is merely inferred.
+    if expired && left < min_useful && ran > cases.thresholds().started_expired {
         let times = [
             ("left_ms", left),
             ("min_useful_ms", min_useful),
@@ -84,7 +85,7 @@ fn cancel_not_propagated(cases: &mut Cases<'_>, id: HopId) {
     if known.hops.attempts[via].spans.is_none() || !known.timing.calls[via].waited {
         return;
     }
-    let ran_on = known.timing.hops[id].end - known.timing.calls[via].inner.1;
+    let ran_on = known.timing.hops[id].end - known.timing.calls[via].heard_until;
     if ran_on > cases.thresholds().cancel_not_propagated {
         cases.at_hop(
             Rule::CancelNotPropagated,

@@ -188,3 +188,28 @@ fn how_long_a_hop_waited_before_work_is_told_where_something_tells() {
     // What the hop says is better than what its layers show.
     assert_eq!(queue(&layers.replace("600", "600 queue=40")), ms(40));
 }
+
+#[test]
+fn a_root_has_what_its_caller_waits_if_that_is_less() {
+    let spans = "a - edge S 0..400 in=500 http.request.header.x-stainless-timeout=0.3";
+    let has = "
+        edge: missed of 300
+        edge deadline 300 by edge
+        edge: culprit edge local 300
+        edge in 300 inherited";
+    check(spans, has, &[]);
+    let more = spans.replace("=0.3", "=0.6");
+    check(&more, "edge: met of 500\nedge in 500 observed", &[]);
+}
+
+#[test]
+fn values_that_disagree_are_all_shown() {
+    let spans = "a - edge:Get S 0..400 in=500 rpc.request.metadata.grpc-timeout=300m";
+    let has = "
+        edge: missed of 300
+        edge: edge Get was told its budget more than once, and the strictest binds: 300m (rpc.request.metadata.grpc-timeout), 500 (deadline.remaining_in_ms)";
+    check(spans, has, &[]);
+    // As near as gRPC's rounding and timers bring them.
+    let near = spans.replace("300m", "499m");
+    check(&near, "edge: met of 499", &["edge: edge Get was told"]);
+}

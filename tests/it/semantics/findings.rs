@@ -207,3 +207,105 @@ fn telemetry_that_contradicts_itself_is_told() {
         &["! accounting"],
     );
 }
+
+#[test]
+fn an_attempt_after_a_hedge_is_held_to_what_is_left() {
+    let spans = "
+        a - edge S 0..505 in=500 http=504 err
+        c a edge:Get C 0..300 peer=s grpc=1 timeout=400
+        d a edge:Get C 100..300 peer=s grpc=14 err timeout=400
+        e a edge:Get C 499..505 peer=s grpc=4 err timeout=400";
+    let has = "
+        edge > s 3/3 timeout 400
+        ! doomed_retry edge > s left_ms:1.0 count:1
+        ! retry_reset edge > s timeout_ms:400.0 left_ms:1.0 count:1
+        row edge backoff > s 199";
+    check(spans, has, &[]);
+    // The attempt that overlaps the first is a hedge: it may be given all that the first was.
+    let lacks = ["! retry_reset", "! doomed_retry"];
+    let hedge = spans.lines().take(4).collect::<Vec<_>>().join("\n");
+    check(&hedge, "edge > s 2/2 timeout 400", &lacks);
+}
+
+#[test]
+fn a_hedge_is_found_beside_calls_that_are_none() {
+    let spans = "
+        a - edge S 0..400 in=1000
+        c a edge:G C 0..200 peer=be
+        d a edge:G C 20..40 peer=be
+        e a edge:G C 50..300 peer=be grpc=1";
+    let has = "
+        edge > be 1/2 waited true
+        edge > be 2/2 waited true
+        edge > be 1/1 waited true
+        ! hedge_not_cancelled edge > be ran_on_ms:100.0 count:1";
+    check(spans, has, &[]);
+    // One that began after all had ended lost to nobody.
+    let after = "
+        a - edge S 0..900 in=1000
+        c a edge:G C 0..100 peer=be grpc=1
+        d a edge:G C 50..100 peer=be grpc=14 err
+        b c be:G S 1..700 in=900
+        e a edge:G C 120..600 peer=be";
+    check(
+        after,
+        "edge > be 3/3 waited true",
+        &["! hedge_not_cancelled"],
+    );
+}
+
+#[test]
+fn of_layers_that_retry_alike_the_first_is_named() {
+    let spans = "
+        a - edge S 0..900 in=1000
+        c a edge C 0..400 peer=mid grpc=14 err
+        d a edge C 410..800 peer=mid
+        b d mid S 411..790
+        e b mid C 420..500 peer=zebra grpc=14 err
+        f b mid C 510..600 peer=zebra
+        g b mid C 610..700 peer=ant grpc=14 err
+        h b mid C 710..780 peer=ant";
+    let has = "! retry_amplification edge > mid attempts:4 layers:2 innermost:zebra count:1";
+    check(spans, has, &[]);
+}
+
+#[test]
+fn what_is_long_overdue_has_no_more_slack_than_nothing() {
+    let spans = "
+        a - edge S 0..200 in=-10000 http=504 err
+        c a edge C 10..190 peer=be out=90
+        b c be S 11..189 in=89";
+    let has = "! budget_reset edge > be told_ms:89.0 left_ms:-10010.0 count:1";
+    check(spans, has, &[]);
+}
+
+#[test]
+fn a_call_that_was_never_sent_wrote_nothing() {
+    let spans = "
+        a - edge S 0..100 in=1000 grpc=4 err
+        c a edge C 99..99.5 peer=be rpc.system=grpc method=POST grpc=4 err=WHY";
+    let unsent =
+        "ClientCall_started_after_CallOptions_deadline_was_exceeded_-6.390000000_seconds_ago";
+    let has = "edge > be 1/1 unreported expired_before_send";
+    check(&spans.replace("WHY", unsent), has, &["! ambiguous_write"]);
+    let sent = spans.replace("WHY", "deadline_exceeded");
+    let has = "! ambiguous_write edge > be gave_up_ms:99.5 method:POST count:1";
+    check(&sent, has, &[]);
+}
+
+#[test]
+fn a_word_against_a_budget_that_was_read_is_a_mismatch() {
+    let spans = "
+        r - client C 0..444 peer=be error.type=timeout err
+        b r be S 1..443 in=500 outcome=expired_on_arrival";
+    let has = "
+        be exceeded_here
+        ! outcome_mismatch be reported:expired_on_arrival verdict:exceeded_here count:1";
+    check(spans, has, &["! started_expired"]);
+    let nothing_known = spans.replace("in=500 ", "");
+    check(
+        &nothing_known,
+        "be expired_on_arrival",
+        &["! started_expired", "! outcome_mismatch"],
+    );
+}

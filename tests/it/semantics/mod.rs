@@ -6,6 +6,7 @@ mod failures;
 mod findings;
 mod hops;
 pub(crate) mod notation;
+mod paths;
 mod sources;
 
 use std::fmt::Write as _;
