@@ -279,6 +279,18 @@ fn resolve_parents(trace: &Trace, nodes: &mut [Node], counts: &mut Counts) {
             counts.missing += 1;
         }
     }
+    // Of several without a parent that share an id the first is above the others: a request is
+    // known by the id of its first span.
+    for same in by_id.chunk_by(|(one, _), (other, _)| one == other) {
+        let is_top = |node: &NodeId| nodes[*node].parent.is_none();
+        let tops: Vec<NodeId> = same.iter().map(|(_, node)| *node).filter(is_top).collect();
+        let Some((first, others)) = tops.split_first() else {
+            continue;
+        };
+        for other in others {
+            nodes[*other].parent = Some(*first);
+        }
+    }
 }
 
 /// Cuts cycles at their earliest span and lists the nodes parents first, siblings in node order

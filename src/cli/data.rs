@@ -6,7 +6,10 @@ use anyhow::bail;
 
 use super::input::ambiguous;
 use super::printer::Printer;
+use super::serve::LOG;
+use super::store::bytes;
 use super::{Exit, Setup};
+use crate::ingest::log;
 use crate::model::TraceId;
 use crate::query::number;
 use crate::query::requests::{self, Query};
@@ -37,6 +40,7 @@ impl Data {
             ..Query::default()
         };
         let page = data.ask(|snapshot| requests::page(snapshot, &newest))?;
+        let waiting = log::waiting(&folder.join(LOG)).unwrap_or_default();
         let folder = folder.display();
         printer.say(&match page.rows.first() {
             None => format!("`{folder}` has no requests yet"),
@@ -47,6 +51,13 @@ impl Data {
                 number::instant(newest.start)
             ),
         });
+        if waiting > 0 {
+            printer.say(&format!(
+                "its log holds {} that are in no table yet: a running server brings them there; if \
+                 none runs, start `dwindle serve --data {folder}` once",
+                bytes(waiting)
+            ));
+        }
         Ok(data)
     }
 

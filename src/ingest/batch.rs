@@ -85,6 +85,49 @@ impl Batch {
     /// Half of a ceiling is what one batch can fill. Returns about how many bytes each span, then
     /// each log record takes.
     pub(super) fn cut(&mut self, config: &Config) -> Vec<usize> {
+        let (spans, sizes) = self.fitting(config);
+        let logs = sizes.len() - spans;
+        let (spans_over, logs_over) = (self.spans.len() - spans, self.logs.len() - logs);
+        self.spans.truncate(spans);
+        self.logs.truncate(logs);
+        if spans_over + logs_over > 0 {
+            let over = |count: usize| (count > 0).then_some(("batch_too_large", count as u64));
+            self.rejected_spans.extend(over(spans_over));
+            self.rejected_logs.extend(over(logs_over));
+            // What the message holds beyond the cut would come back with a replay.
+            self.message = None;
+            self.first_error
+                .get_or_insert_with(|| "the batch is larger than what is taken at once".to_owned());
+        }
+        sizes
+    }
+
+    /// Splits off as much from the front as fits, with about how many bytes each span, then each
+    /// log record takes; one that alone does not fit is rejected.
+    pub(super) fn front(&mut self, config: &Config) -> (Self, Vec<usize>) {
+        let (spans, sizes) = self.fitting(config);
+        let logs = sizes.len() - spans;
+        let mut front = Self {
+            spans: self.spans.drain(..spans).collect(),
+            logs: self.logs.drain(..logs).collect(),
+            ..Self::default()
+        };
+        if sizes.is_empty() {
+            let one = || vec![("batch_too_large", 1)];
+            if !self.spans.is_empty() {
+                self.spans.remove(0);
+                front.rejected_spans = one();
+            } else if !self.logs.is_empty() {
+                self.logs.remove(0);
+                front.rejected_logs = one();
+            }
+        }
+        (front, sizes)
+    }
+
+    /// How many of its spans fit at once, and about how many bytes each of them, then each log
+    /// record that fits takes.
+    fn fitting(&self, config: &Config) -> (usize, Vec<usize>) {
         let mut left = config.max_bytes / 2;
         let mut traces = HashSet::new();
         let count_traces = self.spans.len() + self.logs.len() > config.max_traces / 2;
@@ -105,28 +148,17 @@ impl Batch {
             }
             sizes.push(bytes);
         }
-        let spans_over = self.spans.len() - sizes.len();
-        self.spans.truncate(sizes.len());
-        for log in &self.logs {
+        let spans = sizes.len();
+        // Log records come after all spans.
+        let logs = self.logs.iter().filter(|_| spans == self.spans.len());
+        for log in logs {
             let bytes = store::of_log(log);
             if !fits(log.trace_id, bytes, sizes.len()) {
                 break;
             }
             sizes.push(bytes);
         }
-        let logs = sizes.len() - self.spans.len();
-        let logs_over = self.logs.len() - logs;
-        self.logs.truncate(logs);
-        if spans_over + logs_over > 0 {
-            let over = |count: usize| (count > 0).then_some(("batch_too_large", count as u64));
-            self.rejected_spans.extend(over(spans_over));
-            self.rejected_logs.extend(over(logs_over));
-            // What the message holds beyond the cut would come back with a replay.
-            self.message = None;
-            self.first_error
-                .get_or_insert_with(|| "the batch is larger than what is taken at once".to_owned());
-        }
-        sizes
+        (spans, sizes)
     }
 
     /// What the log has to keep.

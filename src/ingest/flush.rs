@@ -272,5 +272,6 @@ impl Flusher<'_> {
         telemetry.log_lag_records.set(size.records as i64);
         telemetry.log_lag_bytes.set(size.bytes as i64);
         telemetry.log_lag_seconds.set(age as i64);
+        telemetry.set_log_full(size.bytes >= self.log.max_bytes());
     }
 }

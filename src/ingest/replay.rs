@@ -16,16 +16,24 @@ use crate::otlp::{self, Limits};
 /// Brings back all records, or as many as there is time for until the server stops.
 pub(super) fn run(shared: &Shared, replay: Replay, end: u64) {
     if replay.records > 0 {
-        tracing::info!(log.records = replay.records, "replaying the log");
+        tracing::info!(replay.records, "replaying the log");
     }
     let before = shared.telemetry.spans_replayed.get();
     for item in replay {
         let ended = match item {
             Replayed::Record(seq, record) => !record_again(shared, seq, &record),
+            Replayed::Missing(records) => {
+                shared.telemetry.log_damages.inc();
+                tracing::error!(
+                    records,
+                    "segments of the log are not there; what they held is lost, all else is replayed"
+                );
+                false
+            }
             Replayed::Damage(damage) => {
                 shared.telemetry.log_damages.inc();
                 tracing::error!(
-                    log.damage = %damage,
+                    %damage,
                     "the log is damaged; what those bytes held is lost, all else is replayed"
                 );
                 false
@@ -60,7 +68,7 @@ fn record_again(shared: &Shared, seq: u64, record: &Record) -> bool {
         Ok(decoded) => decoded,
         Err(error) => {
             shared.telemetry.log_damages.inc();
-            tracing::error!(log.seq = seq, %error, "a record of the log cannot be decoded");
+            tracing::error!(seq, %error, "a record of the log cannot be decoded");
             return true;
         }
     };
@@ -69,10 +77,25 @@ fn record_again(shared: &Shared, seq: u64, record: &Record) -> bool {
         logs: decoded.logs,
         ..Batch::default()
     };
-    let sizes = batch.cut(&shared.config);
     if !batch.spans.is_empty() {
         shared.store.clear_samples();
     }
+    // The ceilings may be lower than when it was taken.
+    loop {
+        let (front, sizes) = batch.front(&shared.config);
+        let is_last = batch.spans.is_empty() && batch.logs.is_empty();
+        let below = if is_last { seq + 1 } else { seq };
+        if !push(shared, front, &sizes, seq, below) {
+            return false;
+        }
+        if is_last {
+            return true;
+        }
+    }
+}
+
+/// Puts a part of a record into the assembly, after which all records below `below` are there.
+fn push(shared: &Shared, batch: Batch, sizes: &[usize], seq: u64, below: u64) -> bool {
     let bytes = sizes.iter().sum();
     let mut assembly = shared.lock();
     loop {
@@ -83,8 +106,8 @@ fn record_again(shared: &Shared, seq: u64, record: &Record) -> bool {
                 let received = shared.count(&batch);
                 telemetry.spans_replayed.inc_by(received);
                 telemetry.spans_open.inc_by(batch.spans.len() as i64);
-                shared.push(&mut assembly, room, (batch.spans, batch.logs, &sizes), seq);
-                assembly.pushed_below(seq + 1);
+                shared.push(&mut assembly, room, (batch.spans, batch.logs, sizes), seq);
+                assembly.pushed_below(below);
                 return true;
             }
             Err(_) if shared.closing.load(Ordering::Acquire) => return false,

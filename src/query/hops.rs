@@ -1,6 +1,6 @@
 //! Hops over many requests: a row for each service and operation (semantics, section 8).
 
-use polars::prelude::{DataFrame, col};
+use polars::prelude::{DataFrame, col, lit};
 
 use super::aggregate::{Aggregate, Distinct, OverStore, Total, Verdicts, merged};
 use super::error::QueryError;
@@ -10,7 +10,7 @@ use super::samples::Samples;
 use super::scan::{Selection, collect};
 use super::sheet::{Cell, Column, Sheet};
 use super::sums::sums;
-use crate::model::{Hop, How, Nanos, Request, Text, Verdict};
+use crate::model::{Hop, How, Nanos, Outcome, Request, Text, Verdict};
 use crate::store::Snapshot;
 use crate::store::tables::{Table, nanos};
 
@@ -97,7 +97,7 @@ pub const COLUMNS: &[Column] = &[
     Column::shown(
         "culprit",
         "culprit",
-        "requests of which it took the most of the budget",
+        "missed requests of which it took the most of the budget",
     ),
     Column::shown("culprit_ms", "took", "what it took of them"),
     Column::shown("wasted_ms", "wasted", "run time for nobody, of all runs"),
@@ -161,7 +161,9 @@ impl Aggregate for Hops {
             let run = Run::of(hop);
             self.groups.with(names, |group| group.add(&run, seen));
         }
-        if let Some(culprit) = &request.culprit {
+        if let Some(culprit) = &request.culprit
+            && request.outcome == Outcome::Missed
+        {
             let names = [culprit.service.as_str(), culprit.operation.as_str()];
             self.groups
                 .with(names, |group| group.blame(culprit.consumed));
@@ -274,7 +276,8 @@ impl OverStore for Hops {
                 sum.read(rows)
             })?;
             let rows = portion.requests()?;
-            let rows = rows.filter(col("culprit_service").is_not_null());
+            let missed = col("outcome").eq(lit(Outcome::Missed.as_str()));
+            let rows = rows.filter(missed.and(col("culprit_service").is_not_null()));
             sum.read_blamed(&collect(rows.select(blamed.map(col)))?)
         })?;
         Ok(merged(sums))

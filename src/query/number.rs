@@ -165,6 +165,26 @@ pub fn clock(time: UnixNanos) -> String {
     text.get(11..end).unwrap_or_default().to_owned()
 }
 
+/// An instant within a stretch of time: the time of day, in one that is longer than a day with the
+/// day.
+pub fn moment(time: UnixNanos, long: bool) -> String {
+    if long {
+        format!("{} {}", day(time), clock(time))
+    } else {
+        clock(time)
+    }
+}
+
+/// A part of a stretch of time: `08:30–09:00`, in one that is longer than a day with the day.
+pub fn part(since: UnixNanos, until: UnixNanos, long: bool) -> String {
+    let (from, to) = (moment(since, long), clock(until));
+    if long && day(since) != day(until) {
+        format!("{from} \u{2013} {} {to}", day(until))
+    } else {
+        format!("{from}\u{2013}{to}")
+    }
+}
+
 /// The day of an instant, in UTC: `2026-10-07`.
 pub fn day(time: UnixNanos) -> String {
     let text = time.to_string();

@@ -78,15 +78,41 @@ pub enum OpenError {
     },
     /// The list of parts is not as it was written.
     #[error(
-        "`{}` is damaged ({what}): put back a copy of it from a backup of the same day; without \
-         one, move the folder away and read its `spans` files in again with `dwindle import`",
-        .file.display()
+        "`{}` is damaged ({what}): {}",
+        .file.display(), rescue()
     )]
     Manifest {
         /// The file.
         file: PathBuf,
         /// What is wrong with it.
         what: String,
+    },
+    /// The list of parts is not there, and parts are.
+    #[error(
+        "`{}` is not there, but `{}` and other parts of a store are: {}",
+        .file.display(), .part.display(), rescue()
+    )]
+    NoManifest {
+        /// The list.
+        file: PathBuf,
+        /// The first of the parts.
+        part: PathBuf,
+    },
+    /// The list of parts is a copy from before the last commit.
+    #[error(
+        "`{}` is of commit {generation}, and the last one was {last}: it names no part that came \
+         in between; {}; to go on with what it names and let the others be removed, remove `{}`",
+        .file.display(), rescue(), .witness.display()
+    )]
+    OldManifest {
+        /// The list.
+        file: PathBuf,
+        /// The commit that it is of.
+        generation: u64,
+        /// The last commit.
+        last: u64,
+        /// The file that tells the last one.
+        witness: PathBuf,
     },
     /// The file system's word about a file.
     #[error("`{}`: {error}{}", .file.display(), advice(.error))]
@@ -96,6 +122,13 @@ pub enum OpenError {
         /// What it said.
         error: io::Error,
     },
+}
+
+/// What to do without a list of parts.
+fn rescue() -> &'static str {
+    "put back the list of the last commit, or a backup of the whole folder; without one, move the \
+     folder away and read the files below `spans` in it again with `dwindle import`, which takes \
+     each trace once"
 }
 
 impl StoreError {

@@ -63,6 +63,11 @@ impl Folder {
         self.root.join("manifest.json")
     }
 
+    /// Tells the last commit, so that an older manifest is known as one.
+    pub(super) fn witness(&self) -> PathBuf {
+        self.root.join("COMMIT")
+    }
+
     pub(super) fn table(&self, table: Table, hour: u64, id: &str) -> PathBuf {
         let folder = self.root.join(table.as_str()).join(partition(hour));
         folder.join(format!("{id}.parquet"))

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -160,10 +161,29 @@ impl Manifest {
     /// Reads that of a folder; `None` if it has none.
     pub(super) fn load(folder: &Folder) -> Result<Option<Self>, OpenError> {
         let file = folder.manifest();
+        // Before the manifest: another process may commit in between.
+        let witness = folder.witness();
+        let last = last_commit(&witness);
+        let failed = |error| OpenError::Io {
+            file: file.clone(),
+            error,
+        };
         let text = match std::fs::read_to_string(&file) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(OpenError::Io { file, error }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // The first manifest comes before the first part.
+                let files = match folder.files() {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+                    files => files.map_err(failed)?,
+                };
+                let mut files = files.into_iter();
+                let part = files.find(|file| file.extension().is_some_and(|of| of == "parquet"));
+                return match part {
+                    None => Ok(None),
+                    Some(part) => Err(OpenError::NoManifest { file, part }),
+                };
+            }
+            Err(error) => return Err(failed(error)),
         };
         let damaged = |what: String| OpenError::Manifest {
             file: file.clone(),
@@ -184,7 +204,15 @@ impl Manifest {
         if manifest.checksum != sum(&zeroed) {
             return Err(damaged("its checksum does not match".to_owned()));
         }
-        Ok(Some(manifest))
+        match last.filter(|last| *last > manifest.generation) {
+            None => Ok(Some(manifest)),
+            Some(last) => Err(OpenError::OldManifest {
+                generation: manifest.generation,
+                file,
+                last,
+                witness,
+            }),
+        }
     }
 
     /// Replaces that of a folder.
@@ -199,8 +227,22 @@ impl Manifest {
         let text = text.replacen(&placeholder(), &sum(&text), 1);
         let mut file = Whole::create(&folder.manifest(), Existing::Replace)?;
         file.write_all(text.as_bytes())?;
-        file.finish()
+        file.finish()?;
+        // After the manifest, so that it never tells of one that is not there. Without it an older
+        // manifest is not known as one, which is no reason not to go on.
+        let witness = folder.witness();
+        if let Err(error) = std::fs::write(&witness, format!("{}\n", self.generation)) {
+            tracing::warn!(file = %witness.display(), %error, "cannot be written");
+        }
+        Ok(())
     }
+}
+
+/// The last commit, if a file tells it.
+fn last_commit(witness: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(witness).ok()?;
+    // A line that was not written to its end tells nothing.
+    text.strip_suffix('\n')?.parse().ok()
 }
 
 fn placeholder() -> String {
@@ -254,6 +296,37 @@ mod tests {
                 "{from}"
             );
         }
+    }
+
+    #[test]
+    fn an_older_manifest_and_none_beside_parts_are_told() {
+        let (_root, folder) = saved();
+        let older = std::fs::read(folder.manifest()).unwrap();
+        let mut manifest = Manifest::load(&folder).unwrap().unwrap();
+        manifest.generation = 15;
+        manifest.save(&folder).unwrap();
+        std::fs::write(folder.manifest(), older).unwrap();
+        let error = Manifest::load(&folder).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                OpenError::OldManifest {
+                    generation: 12,
+                    last: 15,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        std::fs::write(folder.witness(), "1").unwrap();
+        assert!(Manifest::load(&folder).unwrap().is_some());
+        std::fs::remove_file(folder.manifest()).unwrap();
+        assert!(Manifest::load(&folder).unwrap().is_none());
+        let part = folder.table(Table::Spans, 497_601, "000000000001");
+        std::fs::create_dir_all(part.parent().unwrap()).unwrap();
+        std::fs::write(&part, "").unwrap();
+        let error = Manifest::load(&folder).unwrap_err();
+        assert!(matches!(&error, OpenError::NoManifest { part: told, .. } if *told == part));
     }
 
     #[test]

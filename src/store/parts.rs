@@ -35,9 +35,11 @@ pub(super) struct Reach {
 
 impl Reach {
     pub(super) fn new(first: UnixNanos, last: UnixNanos) -> Self {
+        // What lies beyond the year 2262 is held at that end, as what the manifest says of parts.
+        let held = |at: UnixNanos| at.min(UnixNanos(i64::MAX as u64));
         Self {
-            first,
-            last: first.max(last),
+            first: held(first),
+            last: held(first.max(last)),
         }
     }
 

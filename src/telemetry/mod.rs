@@ -122,6 +122,7 @@ pub struct Telemetry {
     serving: AtomicBool,
     replaying: AtomicBool,
     log_writable: AtomicBool,
+    log_full: AtomicBool,
     registry: Registry,
 }
 
@@ -240,6 +241,7 @@ impl Telemetry {
             serving: AtomicBool::new(false),
             replaying: AtomicBool::new(false),
             log_writable: AtomicBool::new(true),
+            log_full: AtomicBool::new(false),
             registry: Registry::with_prefix("dwindle"),
         };
         register::register(&mut telemetry);
@@ -277,6 +279,11 @@ impl Telemetry {
         self.log_writable.store(writable, Ordering::Release);
     }
 
+    /// Sets whether the log is as large as it may be.
+    pub fn set_log_full(&self, full: bool) {
+        self.log_full.store(full, Ordering::Release);
+    }
+
     /// Whether the server takes spans.
     pub fn is_ready(&self) -> bool {
         self.not_ready().is_none()
@@ -290,6 +297,8 @@ impl Telemetry {
             Some("the log is being replayed")
         } else if !self.log_writable.load(Ordering::Acquire) {
             Some("the log cannot be written")
+        } else if self.log_full.load(Ordering::Acquire) {
+            Some("the log is full until its traces are in the tables")
         } else {
             None
         }
@@ -360,5 +369,15 @@ mod tests {
         telemetry.set_replaying(false);
         telemetry.set_log_writable(false);
         assert_eq!(telemetry.not_ready(), Some("the log cannot be written"));
+        telemetry.set_log_writable(true);
+        telemetry.set_log_full(true);
+        assert!(
+            telemetry
+                .not_ready()
+                .unwrap()
+                .starts_with("the log is full")
+        );
+        telemetry.set_log_full(false);
+        assert!(telemetry.is_ready());
     }
 }

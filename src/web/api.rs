@@ -52,32 +52,43 @@ pub(super) async fn requests(State(site): State<Site>, RawQuery(query): RawQuery
     };
     let answer = site.ask("list", move |state| listed(state, query, format));
     match answer.await.and_then(|body| body) {
-        Ok(body) => in_format(body, format),
+        Ok((body, next)) => {
+            let next = next.map(|next| params.with("cursor", &next).link("/api/v1/requests"));
+            in_format(body, format, next)
+        }
         Err(problem) => error::json(&problem),
     }
 }
 
-fn listed(state: &super::State, mut query: Query, format: Format) -> Result<String, Problem> {
+/// The rows of a page, and the next page's cursor.
+fn listed(
+    state: &super::State,
+    mut query: Query,
+    format: Format,
+) -> Result<(String, Option<String>), Problem> {
     query.findings = true;
     let page = requests::page(&state.store.snapshot(), &query)?;
     let rows = page.rows.iter();
-    Ok(match format {
+    let next = page.next.as_ref().map(ToString::to_string);
+    let body = match format {
         Format::Csv => std::iter::once(csv::header())
             .chain(rows.map(csv::record))
             .collect(),
         Format::Ndjson => rows.map(|row| json::listed(row) + "\n").collect(),
         Format::Json => {
             let rows: Vec<String> = rows.map(json::listed).collect();
-            let next = page
-                .next
+            let next = next
+                .as_ref()
                 .map_or_else(|| "null".to_owned(), |next| format!("\"{next}\""));
             format!("{{\"requests\":[{}],\"next\":{next}}}", rows.join(","))
         }
-    })
+    };
+    Ok((body, next))
 }
 
-/// What a spreadsheet or another tool is given is a file.
-fn in_format(body: String, format: Format) -> Response {
+/// What a spreadsheet or another tool is given is a file; where the next page of it is, a header
+/// tells (RFC 8288).
+fn in_format(body: String, format: Format, next: Option<String>) -> Response {
     let (kind, name) = match format {
         Format::Json => return reply(body),
         Format::Ndjson => ("application/x-ndjson", "requests.ndjson"),
@@ -88,7 +99,8 @@ fn in_format(body: String, format: Format) -> Response {
         (header::CONTENT_TYPE, kind.to_owned()),
         (header::CONTENT_DISPOSITION, name),
     ];
-    (headers, body).into_response()
+    let next = next.map(|next| [(header::LINK, format!("<{next}>; rel=\"next\""))]);
+    (headers, next, body).into_response()
 }
 
 /// What a query made, or why there is nothing.

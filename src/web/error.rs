@@ -117,7 +117,7 @@ pub(super) async fn unknown(request: Request) -> Response {
     let problem = Problem::NotFound("There is no page at this address.".to_owned());
     if is_api(request.uri().path()) {
         json(&Problem::NotFound(
-            "no such endpoint; there are /api/v1/requests and /api/v1/traces/{id}".to_owned(),
+            "no such endpoint; /api/v1/openapi.json describes all that there are".to_owned(),
         ))
     } else {
         page(&problem)

@@ -35,6 +35,30 @@ impl Params {
         )
     }
 
+    /// The same with another value of one.
+    pub(super) fn with(&self, name: &str, value: &str) -> Self {
+        let others = self.0.iter().filter(|(known, _)| known != name).cloned();
+        Self(
+            others
+                .chain([(name.to_owned(), value.to_owned())])
+                .collect(),
+        )
+    }
+
+    /// A link with all of them.
+    pub(super) fn link(&self, path: &str) -> String {
+        let pairs: Vec<_> = self
+            .0
+            .iter()
+            .map(|(name, value)| (&**name, Some(&**value)))
+            .collect();
+        Link {
+            path,
+            pairs: &pairs,
+        }
+        .to_string()
+    }
+
     /// The value of a parameter; an empty one counts as absent, of several the first counts.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0

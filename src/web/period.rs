@@ -156,6 +156,41 @@ impl Period {
     }
 }
 
+/// The half hours before and after a request, for links from it to pages about a stretch of time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Around(Option<(String, String)>);
+
+impl Around {
+    /// Of a request that began then.
+    pub(super) fn of(start: UnixNanos) -> Self {
+        Self::of_at(start, UnixNanos(clock::unix_nanos()))
+    }
+
+    /// Nothing where the usual stretch has it, and will for a while.
+    fn of_at(start: UnixNanos, now: UnixNanos) -> Self {
+        let half = Nanos::from_secs(1800);
+        if start >= now.shifted(-half) {
+            return Self(None);
+        }
+        let since = start.shifted(-half);
+        let until = up(start.shifted(half));
+        let since = UnixNanos(since.0 - since.0 % MINUTE);
+        Self(Some((short(since), short(until))))
+    }
+
+    /// A link to a page about it.
+    pub(super) fn link(&self, path: &str, more: &[(&str, Option<&str>)]) -> String {
+        let (since, until) = self.0.as_ref().map(|(a, b)| (&**a, &**b)).unzip();
+        let own = [("since", since), ("until", until)];
+        let pairs: Vec<_> = more.iter().copied().chain(own).collect();
+        Link {
+            path,
+            pairs: &pairs,
+        }
+        .to_string()
+    }
+}
+
 /// An instant without the decimals that it does not have: `2026-10-07T09:00:00Z`.
 pub(super) fn short(time: UnixNanos) -> String {
     let text = time.to_string();
@@ -231,6 +266,22 @@ mod tests {
     fn shows(query: &str) -> (String, String) {
         let stretch = read(query).unwrap().stretch();
         (short(stretch.since), short(stretch.until))
+    }
+
+    #[test]
+    fn around_a_request_of_before_is_its_hour_and_of_now_the_usual_stretch() {
+        // 09:30 UTC.
+        let now = UnixNanos(1_791_365_400_000_000_000);
+        let request = UnixNanos(now.0 - 2 * 3_600_000_000_000 + 1);
+        assert_eq!(
+            Around::of_at(request, now).link("/findings", &[("rule", Some("queued"))]),
+            "/findings?rule=queued&since=2026-10-07T07%3A00%3A00Z&until=2026-10-07T08%3A01%3A00Z"
+        );
+        let lately = now.shifted(-Nanos::from_secs(600));
+        assert_eq!(
+            Around::of_at(lately, now).link("/services/a", &[]),
+            "/services/a"
+        );
     }
 
     #[test]

@@ -93,6 +93,11 @@ fn commands_over_a_store_print_what_they_print_of_its_files() {
             "sql",
             "SELECT outcome, count(*) AS n FROM requests GROUP BY outcome ORDER BY outcome",
         ],
+        &["sql", "SELECT count(*) AS n FROM requests"],
+        &[
+            "sql",
+            "SELECT count(*) AS n FROM spans WHERE kind = 'server'",
+        ],
         &[
             "sql",
             "SELECT * FROM hops ORDER BY trace_id, request, id",

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use dwindle::budget::Policy;
 use dwindle::ingest::{Accepted, Batch, Clock, Config, Durable, Ingest, Pace, Refused, Setup, log};
 use dwindle::model::{Nanos, Note, Span, Value};
-use dwindle::store::Store;
+use dwindle::store::{self, Store};
 use dwindle::telemetry::{Telemetry, clock};
 
 use crate::spans::{log as log_record, span, trace_id};
@@ -237,6 +237,33 @@ fn a_replay_needs_no_more_memory_than_there_is() {
     assert!(ingest.telemetry().traces_open.get() <= 8);
     assert_eq!(ingest.close(LONG).lost, 0);
     for trace in 0..200 {
+        assert_eq!(spans_of(&store, trace), pair(trace), "{trace}");
+    }
+}
+
+#[test]
+fn a_replay_under_lower_ceilings_rejects_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let ingest = replayed(start(folder.path(), &memory(), Config::default(), still));
+    // A message with more than the ceilings that come later hold at once.
+    let spans: Vec<Span> = (0..40).flat_map(pair).collect();
+    offer(&ingest, batch(spans)).unwrap();
+    drop(ingest);
+    // One that flushes: what is in no part takes of the same room.
+    let parts = tempfile::tempdir().unwrap();
+    let store = Store::open(parts.path(), store::Options::default()).unwrap();
+    let store = Arc::new(store);
+    let config = Config {
+        max_traces: 8,
+        max_spans: 16,
+        ..Config::default()
+    };
+    let ingest = replayed(start(folder.path(), &store, config, real));
+    assert_eq!(ingest.telemetry().spans_replayed.get(), 80);
+    identity(&ingest);
+    assert_eq!(ingest.account().rejected, 0);
+    assert_eq!(ingest.close(LONG).lost, 0);
+    for trace in 0..40 {
         assert_eq!(spans_of(&store, trace), pair(trace), "{trace}");
     }
 }

@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 
+use dwindle::ingest::log::{self, Log, Record};
 use dwindle::store::{Options, Store};
+use dwindle::telemetry::Telemetry;
 use serde_json::Value as Json;
 
 use crate::support::{code, dwindle, root, samples, stderr, stdout};
@@ -51,6 +54,28 @@ impl Kept {
 
     fn import(&self, files: &[PathBuf]) -> Output {
         self.command().arg("import").args(files).output().unwrap()
+    }
+
+    /// A file with a trace of another hour.
+    fn later(&self) -> PathBuf {
+        let later = std::fs::read_to_string(&samples()[1]).unwrap();
+        let later = later.replace("\"17913", "\"17914");
+        assert!(later.contains("\"17914"));
+        let file = self.path("later.json");
+        let other = later.replace("\"ebf7", "\"ebf8");
+        assert_ne!(other, later);
+        std::fs::write(&file, other).unwrap();
+        file.into()
+    }
+
+    /// Every Parquet file, with its length.
+    fn parts(&self) -> Vec<(PathBuf, u64)> {
+        let files = walkdir::WalkDir::new(self.folder()).sort_by_file_name();
+        let files = files.into_iter().map(|entry| entry.unwrap());
+        let parts = files.filter(|file| file.path().extension().is_some_and(|of| of == "parquet"));
+        parts
+            .map(|file| (file.path().to_owned(), file.metadata().unwrap().len()))
+            .collect()
     }
 
     fn stats(&self) -> Json {
@@ -263,12 +288,7 @@ fn a_file_that_is_not_as_it_was_is_told_by_name_and_the_rest_is_there() {
     assert_eq!(stdout(&output).lines().count(), 1, "{}", stdout(&output));
     assert!(stderr(&output).contains("1 fault"), "{}", stderr(&output));
     // A trace of another hour is exported all the same.
-    let later = std::fs::read_to_string(&samples()[1]).unwrap();
-    let later = later.replace("\"17913", "\"17914");
-    assert!(later.contains("\"17914"));
-    let file = kept.path("later.json");
-    std::fs::write(&file, later.replace("7ac3", "7ac4")).unwrap();
-    let imported = kept.import(&[file.into()]);
+    let imported = kept.import(&[kept.later()]);
     assert_eq!(code(&imported), 0, "{}", stderr(&imported));
     let out = kept.path("left.ndjson");
     let output = kept.run(&["store", "export", "-o", &out]);
@@ -280,6 +300,91 @@ fn a_file_that_is_not_as_it_was_is_told_by_name_and_the_rest_is_there() {
     let output = kept.run(&["store", "verify"]);
     assert_eq!(code(&output), 2);
     assert!(stdout(&output).starts_with(name), "{}", stdout(&output));
+}
+
+#[test]
+fn without_its_list_of_parts_a_store_is_left_as_it_is() {
+    let kept = Kept::with_samples();
+    let manifest = kept.folder().join("manifest.json");
+    let older = std::fs::read(&manifest).unwrap();
+    let later = kept.later();
+    assert_eq!(code(&kept.import(&[later])), 0);
+    let all = kept.stats()["requests"].clone();
+    let parts = || kept.parts();
+    let before = parts();
+    // A copy from a backup of the same day names none of what came later.
+    std::fs::write(&manifest, older).unwrap();
+    let refused = |because: &str| {
+        for args in [
+            &["import", samples()[0].to_str().unwrap()][..],
+            &["store", "verify"],
+            &["store", "compact"],
+            &["traces"],
+        ] {
+            let data = ["--data", kept.folder().to_str().unwrap()].map(str::to_owned);
+            let output = kept.command().args(args).args(data).output().unwrap();
+            assert_eq!(code(&output), 2, "{args:?}");
+            let said = stderr(&output);
+            assert!(
+                said.contains(because) && said.contains("dwindle import"),
+                "{args:?}: {said}"
+            );
+        }
+        assert_eq!(parts(), before);
+    };
+    refused("and the last one was");
+    std::fs::remove_file(&manifest).unwrap();
+    refused("is not there, but");
+    // What the advice says brings everything back.
+    let spans = kept.path("spans");
+    std::fs::rename(kept.folder().join("spans"), &spans).unwrap();
+    std::fs::remove_dir_all(kept.folder()).unwrap();
+    let files = walkdir::WalkDir::new(&spans).into_iter();
+    let files = files.filter_map(|entry| Some(entry.ok()?.into_path()));
+    let files: Vec<PathBuf> = files.filter(|file| file.is_file()).collect();
+    let imported = kept.import(&files);
+    assert_eq!(code(&imported), 0, "{}", stderr(&imported));
+    assert_eq!(kept.stats()["requests"], all);
+}
+
+#[test]
+fn what_is_in_the_log_alone_is_told() {
+    let kept = Kept::with_samples();
+    let log = kept.folder().join("log");
+    let telemetry = Arc::new(Telemetry::new());
+    let (written, _) = Log::open(&log, log::Options::default(), telemetry, |_| {}).unwrap();
+    let record = || Record {
+        kind: log::Kind::Traces,
+        bytes: vec![7; 50].into(),
+    };
+    assert!(written.append(vec![record(), record()], ()).is_ok());
+    written.close(std::time::Duration::from_secs(20));
+    drop(written);
+    let name = log.join("00000000000000000001.log");
+    let output = kept.run(&["store", "verify"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("in the log"),
+        "{}",
+        stderr(&output)
+    );
+    let data = kept.folder();
+    let output = kept.run(&["traces", "--data", data.to_str().unwrap()]);
+    let said = stderr(&output);
+    assert!(
+        said.contains("in no table yet") && said.contains("dwindle serve"),
+        "{said}"
+    );
+    let mut bytes = std::fs::read(&name).unwrap();
+    bytes[60] ^= 1;
+    std::fs::write(&name, bytes).unwrap();
+    let output = kept.run(&["store", "verify"]);
+    assert_eq!(code(&output), 2);
+    let told = stdout(&output);
+    assert!(
+        told.starts_with("the log is damaged: `") && told.contains("bytes 40 to"),
+        "{told}"
+    );
 }
 
 #[test]

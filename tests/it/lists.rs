@@ -213,8 +213,8 @@ fn hops_sum_up_what_each_request_says() {
             verdicts += with;
         }
         assert_eq!(verdicts, own.len());
-        let culprit = requests
-            .iter()
+        let missed = requests.iter().filter(|one| one["outcome"] == "missed");
+        let culprit = missed
             .map(|one| &one["culprit"])
             .filter(|one| name(one) == name(row));
         let culprit: Vec<&Value> = culprit.collect();

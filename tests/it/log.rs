@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use dwindle::ingest::log::{
-    Commit, Damage, Durability, Kind, Log, LogError, NotTaken, Options, Record, Replayed,
+    self, Commit, Damage, Durability, Kind, Log, LogError, NotTaken, Options, Record, Replayed,
 };
 use dwindle::telemetry::Telemetry;
 use tempfile::TempDir;
@@ -22,6 +22,7 @@ struct Opened {
     telemetry: Arc<Telemetry>,
     replayed: Vec<(u64, Record)>,
     damages: Vec<Damage>,
+    missing: u64,
 }
 
 fn open(dir: &Path, change: impl FnOnce(&mut Options)) -> Result<Opened, LogError> {
@@ -34,11 +35,12 @@ fn open(dir: &Path, change: impl FnOnce(&mut Options)) -> Result<Opened, LogErro
     let (sender, commits) = channel();
     let deliver = move |commit| drop(sender.send(commit));
     let (log, replay) = Log::open(dir, options, Arc::clone(&telemetry), deliver)?;
-    let (mut replayed, mut damages) = (Vec::new(), Vec::new());
+    let (mut replayed, mut damages, mut missing) = (Vec::new(), Vec::new(), 0);
     for item in replay {
         match item {
             Replayed::Record(seq, record) => replayed.push((seq, record)),
             Replayed::Damage(damage) => damages.push(damage),
+            Replayed::Missing(records) => missing += records,
         }
     }
     Ok(Opened {
@@ -47,6 +49,7 @@ fn open(dir: &Path, change: impl FnOnce(&mut Options)) -> Result<Opened, LogErro
         telemetry,
         replayed,
         damages,
+        missing,
     })
 }
 
@@ -273,7 +276,55 @@ fn a_damaged_middle_is_told_by_name_and_costs_what_it_hit() {
     drop(log);
     fs::remove_file(second).unwrap();
     let log = open(folder.path(), |_| {}).unwrap();
-    assert!(seqs(&log).len() > 10);
+    let found = seqs(&log).len() as u64;
+    assert!(found > 10);
+    assert_eq!((log.missing, log.damages.len()), (20 - found, 0));
+}
+
+#[test]
+fn who_only_looks_is_told_the_same_and_changes_nothing() {
+    let (folder, files) = filled(20);
+    let contents = || -> Vec<Vec<u8>> {
+        files
+            .iter()
+            .filter_map(|file| fs::read(file).ok())
+            .collect()
+    };
+    let looked = log::look(folder.path()).unwrap();
+    assert_eq!((looked.records, looked.missing), (20, 0));
+    assert_eq!((looked.damage.len(), looked.torn), (0, None));
+    let records: u64 = looked.bytes - 40 * looked.segments;
+    assert_eq!(log::waiting(folder.path()).unwrap(), records);
+    flip(&files[1], 100);
+    let last = files.last().unwrap();
+    let length = fs::metadata(last).unwrap().len();
+    OpenOptions::new()
+        .write(true)
+        .open(last)
+        .unwrap()
+        .set_len(length - 3)
+        .unwrap();
+    let before = contents();
+    let looked = log::look(folder.path()).unwrap();
+    assert_eq!(
+        (looked.records, looked.missing, looked.damage.len()),
+        (18, 0, 1)
+    );
+    assert_eq!(looked.damage[0].file, files[1]);
+    assert_eq!(looked.torn.unwrap().file, *last);
+    assert_eq!(contents(), before);
+    flip(&files[1], 100);
+    fs::remove_file(&files[1]).unwrap();
+    let looked = log::look(folder.path()).unwrap();
+    assert_eq!(
+        (looked.records + looked.missing, looked.damage.len()),
+        (19, 0)
+    );
+    assert!(looked.missing > 0);
+    assert_eq!(
+        log::look(&folder.path().join("none")).unwrap(),
+        log::Looked::default()
+    );
 }
 
 #[test]

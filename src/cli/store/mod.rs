@@ -89,7 +89,11 @@ pub(super) fn run(
 ) -> anyhow::Result<Exit> {
     let settings = load(&args.data, named)?;
     match &args.command {
-        StoreCommand::Verify => verify::run(&open_to_read(&settings)?, printer),
+        StoreCommand::Verify => verify::run(
+            &settings.values.store.data,
+            &open_to_read(&settings)?,
+            printer,
+        ),
         StoreCommand::Compact => prune::compact(&settings, printer),
         StoreCommand::Prune(args) => prune::prune(args, &settings, printer),
         StoreCommand::Stats(args) => stats::run(args, &open_to_read(&settings)?, printer),

@@ -26,6 +26,7 @@
 //! database until the process restarts; and each record is written twice, into journal and table.
 
 pub mod format;
+mod look;
 mod scan;
 mod segments;
 mod writer;
@@ -39,6 +40,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 pub use format::Kind;
+pub use look::{Looked, look, waiting};
 pub use scan::Record;
 
 use self::scan::Found;
@@ -190,6 +192,8 @@ pub struct Log<T: Send + 'static> {
 pub struct Replay {
     segments: std::vec::IntoIter<Segment>,
     current: Option<(Segment, scan::Scan)>,
+    /// The number of the next record; not known after damage.
+    next_seq: Option<u64>,
     /// How many records there are at most.
     pub records: u64,
 }
@@ -201,6 +205,8 @@ pub enum Replayed {
     Record(u64, Record),
     /// What is damaged, or a segment that could not be read.
     Damage(Damage),
+    /// How many records are not there between segments that are.
+    Missing(u64),
 }
 
 impl<T: Send + 'static> Log<T> {
@@ -215,7 +221,7 @@ impl<T: Send + 'static> Log<T> {
         let opened = segments::open(dir)?;
         if let Some(torn) = &opened.torn {
             tracing::warn!(
-                log.file = %torn.file.display(), log.at = torn.at, log.bytes = torn.bytes,
+                torn.file = %torn.file.display(), torn.at, torn.bytes,
                 "a write to the log broke off; its end was cut off"
             );
             telemetry.log_torn_bytes.inc_by(torn.bytes);
@@ -225,6 +231,7 @@ impl<T: Send + 'static> Log<T> {
             records: first.map_or(0, |first| opened.next_seq - first),
             segments: Vec::from(opened.segments.clone()).into_iter(),
             current: None,
+            next_seq: None,
         };
         let shared = Arc::new(Shared::new(
             options,
@@ -320,8 +327,11 @@ impl Iterator for Replay {
         loop {
             if let Some((segment, scan)) = &mut self.current {
                 let (at, bytes) = match scan.next() {
-                    Some(Found::Record { record, .. }) if record.kind == Kind::Probe => continue,
                     Some(Found::Record { seq, record }) => {
+                        self.next_seq = self.next_seq.map(|_| seq + 1);
+                        if record.kind == Kind::Probe {
+                            continue;
+                        }
                         return Some(Replayed::Record(seq, record));
                     }
                     Some(Found::Damage { at, length }) => (at as u64, length as u64),
@@ -332,7 +342,14 @@ impl Iterator for Replay {
                     }
                 };
                 let file = segment.path.clone();
+                self.next_seq = None;
                 return Some(Replayed::Damage(Damage { file, at, bytes }));
+            }
+            let first = self.segments.as_slice().first()?.first_seq;
+            let missing = self.next_seq.map_or(0, |next| first.saturating_sub(next));
+            self.next_seq = Some(first);
+            if missing > 0 {
+                return Some(Replayed::Missing(missing));
             }
             let segment = self.segments.next()?;
             let (file, bytes) = (segment.path.clone(), segment.bytes);
@@ -346,6 +363,7 @@ impl Iterator for Replay {
                     }
                 }
                 Err(error) => {
+                    self.next_seq = None;
                     tracing::error!(error = &error as &dyn std::error::Error, "unreadable");
                     return Some(Replayed::Damage(Damage { file, at: 0, bytes }));
                 }

@@ -51,6 +51,13 @@ pub(super) fn open(dir: &Path) -> Result<Opened, LogError> {
         if last.bytes <= SEGMENT_HEADER as u64 {
             // Made, and nothing written into it: its number is the next one.
             next_seq = next_seq.max(last.first_seq);
+            if last.bytes < SEGMENT_HEADER as u64 {
+                tracing::warn!(
+                    file = %last.path.display(), bytes = last.bytes,
+                    "a segment of the log has not even its header: it was just begun when the \
+                     machine stopped, or somebody cut it; removed"
+                );
+            }
             fs::remove_file(&last.path)
                 .map_err(|error| LogError::new("remove the empty file", &last.path, error))?;
             continue;
@@ -87,7 +94,7 @@ pub(super) fn open(dir: &Path) -> Result<Opened, LogError> {
 }
 
 /// The segments by their first number.
-fn list(dir: &Path) -> Result<VecDeque<Segment>, LogError> {
+pub(super) fn list(dir: &Path) -> Result<VecDeque<Segment>, LogError> {
     let failed = |error| LogError::new("read the folder", dir, error);
     let mut segments = Vec::new();
     for entry in fs::read_dir(dir).map_err(failed)? {

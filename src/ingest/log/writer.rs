@@ -435,14 +435,14 @@ impl<T> Writer<T> {
                 queue.failing = true;
                 if !before {
                     tracing::error!(
-                        log.dir = %self.dir.display(), error = error as &dyn std::error::Error,
+                        folder = %self.dir.display(), error = error as &dyn std::error::Error,
                         "the log cannot be written; spans are refused until it can"
                     );
                 }
             }
             (Ok(_), true) => {
                 queue.failing = false;
-                tracing::warn!(log.dir = %self.dir.display(), "the log can be written again");
+                tracing::warn!(folder = %self.dir.display(), "the log can be written again");
             }
             (Ok(_), false) => {}
         }

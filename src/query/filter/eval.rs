@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use super::fields::Read;
-use super::{Expr, Literal, Op, Test, Value};
-use crate::model::{Nanos, Request};
+use super::{Expr, Literal, Of, Op, Test, Value};
+use crate::model::{Call, Finding, Hop, LedgerRow, Nanos, Request};
 
 /// The parser bounds the depth.
 pub(super) fn matches(expr: &Expr, request: &Request) -> bool {
@@ -12,7 +12,49 @@ pub(super) fn matches(expr: &Expr, request: &Request) -> bool {
         Expr::Or(members) => members.iter().any(|member| matches(member, request)),
         Expr::And(members) => members.iter().all(|member| matches(member, request)),
         Expr::Not(inner) => !matches(inner, request),
+        Expr::One(of, inner) => one(*of, inner, request),
         Expr::Test(test) => of_request(test, request),
+    }
+}
+
+/// Whether all of this holds of one hop, call and so on.
+fn one(of: Of, inner: &Expr, request: &Request) -> bool {
+    let holds = |item: Item<'_>| of_item(inner, item);
+    match of {
+        Of::Request | Of::Note => matches(inner, request),
+        Of::Hop => request.hops.iter().map(Item::Hop).any(holds),
+        Of::Call => request.hops.iter().any(|hop| {
+            let mut calls = hop.calls.iter();
+            calls.any(|call| holds(Item::Call(hop, call)))
+        }),
+        Of::Ledger => request.ledger.iter().map(Item::Ledger).any(holds),
+        Of::Finding => request.findings.iter().map(Item::Finding).any(holds),
+    }
+}
+
+/// One of those of which a request has several.
+#[derive(Debug, Clone, Copy)]
+enum Item<'a> {
+    Hop(&'a Hop),
+    Call(&'a Hop, &'a Call),
+    Ledger(&'a LedgerRow),
+    Finding(&'a Finding),
+}
+
+fn of_item(expr: &Expr, item: Item<'_>) -> bool {
+    match expr {
+        Expr::Or(members) => members.iter().any(|member| of_item(member, item)),
+        Expr::And(members) => members.iter().all(|member| of_item(member, item)),
+        Expr::Not(inner) => !of_item(inner, item),
+        Expr::Test(test) => match (test.field.read, item) {
+            (Read::Hop(read), Item::Hop(hop)) => holds(test, &read(hop)),
+            (Read::Call(read), Item::Call(hop, call)) => holds(test, &read(hop, call)),
+            (Read::Ledger(read), Item::Ledger(row)) => holds(test, &read(row)),
+            (Read::Finding(read), Item::Finding(finding)) => holds(test, &read(finding)),
+            // The parser lets no other stand there.
+            _ => false,
+        },
+        Expr::One(..) => false,
     }
 }
 

@@ -93,6 +93,28 @@ pub enum Of {
     Finding,
 }
 
+impl Of {
+    /// What there may be several of in a request, by the first part of its fields' names.
+    const GROUPS: [(Self, &str); 4] = [
+        (Self::Hop, "hop"),
+        (Self::Call, "call"),
+        (Self::Ledger, "ledger"),
+        (Self::Finding, "finding"),
+    ];
+
+    /// That of this name.
+    pub(super) fn group(name: &str) -> Option<Self> {
+        let mut groups = Self::GROUPS.iter();
+        groups.find(|(_, known)| *known == name).map(|(of, _)| *of)
+    }
+
+    /// Its name; empty of what a request has one of.
+    pub(super) fn prefix(self) -> &'static str {
+        let known = Self::GROUPS.iter().find(|(of, _)| *of == self);
+        known.map_or("", |(_, name)| name)
+    }
+}
+
 /// How a field is read.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Read {
@@ -130,6 +152,14 @@ pub enum Value<'a> {
 }
 
 impl Field {
+    /// Its name where it is clear what it is of: without the first part.
+    pub(super) fn short(&self) -> &'static str {
+        let prefix = self.of().prefix();
+        let rest = self.name.strip_prefix(prefix);
+        rest.and_then(|rest| rest.strip_prefix('.'))
+            .unwrap_or(self.name)
+    }
+
     /// What the field is of.
     pub fn of(&self) -> Of {
         match self.read {
@@ -170,6 +200,10 @@ pub const SYNTAX: &[(&str, &str)] = &[
     (
         "hop.verdict=expired_on_arrival",
         "`hop.`, `call.`, `ledger.`, `finding.` and `notes` hold when any of the request's has it; two such conditions may be about two different hops.",
+    ),
+    (
+        "finding(rule=not_propagated and service=edge)",
+        "`hop( )`, `call( )`, `ledger( )` and `finding( )` ask for one of which all in the parentheses holds.",
     ),
     (
         "elapsed > 1.5s or used > 90%",

@@ -136,13 +136,18 @@ pub(super) fn is_of_requests(expr: &Expr) -> bool {
     match expr {
         Expr::Or(members) | Expr::And(members) => members.iter().all(is_of_requests),
         Expr::Not(inner) => is_of_requests(inner),
+        Expr::One(of, _) => table_of(*of) == Table::Requests,
         Expr::Test(test) => table(test.field) == Table::Requests,
     }
 }
 
 /// The table whose column holds the field.
 pub(super) fn table(field: &Field) -> Table {
-    match field.of() {
+    table_of(field.of())
+}
+
+fn table_of(of: Of) -> Table {
+    match of {
         Of::Request | Of::Note => Table::Requests,
         Of::Hop => Table::Hops,
         Of::Call => Table::Calls,
@@ -167,22 +172,38 @@ fn plan(expr: &Expr, others: &mut Vec<(Table, Vec<Plan>)>) -> Plan {
         Expr::And(members) => all(members, Plan::and),
         // Without `not`, null and false come to the same; below one they have to be told apart.
         Expr::Not(inner) => plan(inner, others).fill_null(lit(false)).not(),
+        Expr::One(of, inner) => any_row(table_of(*of), of_row(inner), others),
         Expr::Test(test) => match table(test.field) {
             Table::Requests => of_test(test),
-            table => {
-                let index = others.iter().position(|(known, _)| *known == table);
-                let index = index.unwrap_or_else(|| {
-                    others.push((table, Vec::new()));
-                    others.len() - 1
-                });
-                let tests = others.get_mut(index).map(|(_, tests)| tests);
-                let Some(tests) = tests else {
-                    return lit(false);
-                };
-                tests.push(of_test(test));
-                col(flag(table, tests.len() - 1))
-            }
+            table => any_row(table, of_test(test), others),
         },
+    }
+}
+
+/// That a row of another table satisfies this.
+fn any_row(table: Table, test: Plan, others: &mut Vec<(Table, Vec<Plan>)>) -> Plan {
+    let index = others.iter().position(|(known, _)| *known == table);
+    let index = index.unwrap_or_else(|| {
+        others.push((table, Vec::new()));
+        others.len() - 1
+    });
+    let Some((_, tests)) = others.get_mut(index) else {
+        return lit(false);
+    };
+    tests.push(test);
+    col(flag(table, tests.len() - 1))
+}
+
+/// A condition on a single row of another table.
+fn of_row(expr: &Expr) -> Plan {
+    let all = |members: &[Expr], join: fn(Plan, Plan) -> Plan| {
+        joined(members.iter().map(of_row).collect(), join).unwrap_or_else(|| lit(false))
+    };
+    match expr {
+        Expr::Or(members) => all(members, Plan::or),
+        Expr::And(members) => all(members, Plan::and),
+        Expr::Not(inner) | Expr::One(_, inner) => of_row(inner).fill_null(lit(false)).not(),
+        Expr::Test(test) => of_test(test),
     }
 }
 

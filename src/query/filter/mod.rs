@@ -144,6 +144,9 @@ enum Expr {
     Or(Vec<Expr>),
     And(Vec<Expr>),
     Not(Box<Expr>),
+    /// One hop, call, row of the ledger or finding of which all of this holds: its tests are of no
+    /// other kind, and no other of these is inside it.
+    One(Of, Box<Expr>),
     Test(Test),
 }
 

@@ -21,9 +21,47 @@ fn matches(expr: &Expr, request: &Json) -> bool {
         Expr::Or(members) => members.iter().any(|one| matches(one, request)),
         Expr::And(members) => members.iter().all(|one| matches(one, request)),
         Expr::Not(inner) => !matches(inner, request),
+        // A request that has but this one has it.
+        Expr::One(of, inner) => {
+            let mut each = parts(*of, request).into_iter();
+            each.any(|part| matches(inner, &part))
+        }
         Expr::Test(test) => values(test.field, request)
             .iter()
             .any(|value| holds(test, value)),
+    }
+}
+
+/// The request with each of its hops, calls and so on alone.
+fn parts(of: Of, request: &Json) -> Vec<Json> {
+    let list = |of: &Json, key: &str| of[key].as_array().unwrap().clone();
+    let with = |key: &str, one: Json| {
+        let mut alone = request.clone();
+        alone[key] = Json::Array(vec![one]);
+        alone
+    };
+    let each = |key: &str| {
+        list(request, key)
+            .into_iter()
+            .map(|one| with(key, one))
+            .collect()
+    };
+    match of {
+        Of::Ledger => each("ledger"),
+        Of::Finding => each("findings"),
+        Of::Hop => each("hops"),
+        Of::Call => {
+            let mut found = Vec::new();
+            for hop in list(request, "hops") {
+                for call in list(&hop, "calls") {
+                    let mut alone = hop.clone();
+                    alone["calls"] = Json::Array(vec![call]);
+                    found.push(with("hops", alone));
+                }
+            }
+            found
+        }
+        Of::Request | Of::Note => vec![request.clone()],
     }
 }
 

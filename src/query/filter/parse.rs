@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::lex::{Token, TokenKind, tokens};
 use super::literal::{self, ops};
 use super::{
-    Expr, Field, Filter, FilterError, Kind, MAX_DEPTH, MAX_LENGTH, MAX_PATTERNS, Op, Test,
+    Expr, Field, Filter, FilterError, Kind, MAX_DEPTH, MAX_LENGTH, MAX_PATTERNS, Of, Op, Test,
 };
 use super::{field as field_named, fields, near};
 use crate::model::UnixNanos;
@@ -43,6 +43,7 @@ pub(super) fn filter(text: &str, now: Option<UnixNanos>) -> Result<Filter, Filte
         next: 0,
         depth: 0,
         patterns: 0,
+        one: None,
         now,
     };
     let root = parser.or()?;
@@ -58,6 +59,8 @@ struct Parser<'a> {
     next: usize,
     depth: usize,
     patterns: usize,
+    /// What stands in the parentheses is of one of these.
+    one: Option<Of>,
     now: Option<UnixNanos>,
 }
 
@@ -107,25 +110,21 @@ impl<'a> Parser<'a> {
             return Err(FilterError::new(self.end(), what).help("for example `outcome=missed`"));
         };
         match &token.kind {
-            TokenKind::Open => {
-                self.deeper()?;
-                self.next += 1;
-                let inner = self.or()?;
-                self.depth -= 1;
-                match self.peek() {
-                    Some(Token {
-                        kind: TokenKind::Close,
-                        ..
-                    }) => {
-                        self.next += 1;
-                        Ok(inner)
-                    }
-                    Some(token) => Err(self.leftover(token)),
-                    None => Err(FilterError::new(
-                        token.at.clone(),
-                        "this parenthesis is not closed",
-                    )),
+            TokenKind::Open => self.parenthesis(&token.at),
+            TokenKind::Word(name) if keyword(name).is_none() && self.opens() => {
+                let Some(of) = Of::group(name) else {
+                    let error = FilterError::new(token.at.clone(), format!("`{name}( )` is none"));
+                    return Err(error.help("there are hop( ) call( ) ledger( ) finding( )"));
+                };
+                if self.one.is_some() {
+                    let what = "these do not stand inside one another";
+                    return Err(FilterError::new(token.at.clone(), what));
                 }
+                self.next += 1;
+                self.one = Some(of);
+                let inner = self.parenthesis(&token.at);
+                self.one = None;
+                Ok(Expr::One(of, Box::new(inner?)))
             }
             TokenKind::Word(name) if keyword(name).is_none() => {
                 self.next += 1;
@@ -143,11 +142,47 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Whether the token after this one opens a parenthesis.
+    fn opens(&self) -> bool {
+        let after = self.tokens.get(self.next + 1);
+        after.is_some_and(|token| token.kind == TokenKind::Open)
+    }
+
+    /// What stands in parentheses, with them; `at` is told if they are not closed.
+    fn parenthesis(&mut self, at: &Range<usize>) -> Result<Expr, FilterError> {
+        self.deeper()?;
+        self.next += 1;
+        let inner = self.or()?;
+        self.depth -= 1;
+        match self.peek() {
+            Some(Token {
+                kind: TokenKind::Close,
+                ..
+            }) => {
+                self.next += 1;
+                Ok(inner)
+            }
+            Some(token) => Err(self.leftover(token)),
+            None => Err(FilterError::new(
+                at.clone(),
+                "this parenthesis is not closed",
+            )),
+        }
+    }
+
     /// What follows the name of a field.
     fn test(&mut self, name: &str, at: &Range<usize>) -> Result<Test, FilterError> {
-        let Some(field) = field_named(name) else {
+        let short = self
+            .one
+            .and_then(|of| field_named(&format!("{}.{name}", of.prefix())));
+        let Some(field) = short.or_else(|| field_named(name)) else {
             return Err(unknown(name, at));
         };
+        if let Some(of) = self.one.filter(|of| *of != field.of()) {
+            let message = format!("`{name}` is not of one {}", of.prefix());
+            let help = format!("put it outside of the parentheses of {}( )", of.prefix());
+            return Err(FilterError::new(at.clone(), message).help(help));
+        }
         let op = self.op(field, at)?;
         if op == Op::Match {
             self.patterns += 1;

@@ -83,6 +83,10 @@ fn filters_print_as_they_are_best_written() {
         ),
         ("service=\"null\"", "service=\"null\""),
         ("call.waited!=false", "call.waited!=false"),
+        (
+            "not finding ( finding.rule=queued and(service=a or not service=b) ) and spans>1",
+            "not finding(rule=queued and (service=a or not service=b)) and spans > 1",
+        ),
         ("service=caf\u{e9}/x:1", "service=caf\u{e9}/x:1"),
     ] {
         assert_eq!(parsed(text).to_string(), printed);
@@ -231,6 +235,26 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "`and` or `or` is needed before this; quote a text that has blanks",
     ),
     ("(spans=1", "(", "this parenthesis is not closed"),
+    (
+        "finding(rule=queued",
+        "finding",
+        "this parenthesis is not closed",
+    ),
+    (
+        "findings(rule=queued)",
+        "findings",
+        "`findings( )` is none; there are hop( ) call( ) ledger( ) finding( )",
+    ),
+    (
+        "hop(service=a and wasted > 1ms and outcome=missed)",
+        "outcome",
+        "`outcome` is not of one hop; put it outside of the parentheses of hop( )",
+    ),
+    (
+        "hop(service=a and call(to=b))",
+        "call",
+        "these do not stand inside one another",
+    ),
     ("spans=1)", ")", "this parenthesis was never opened"),
     (
         "\"spans\"=1",
@@ -456,7 +480,34 @@ pub(super) fn expr() -> impl Strategy<Value = String> {
             prop::collection::vec(inner.clone(), 2..4)
                 .prop_map(|all| format!("({})", all.join(" or "))),
             inner.prop_map(|one| format!("not ({one})")),
+            one(),
         ]
+    })
+}
+
+/// Conditions on one hop, call, row of the ledger or finding.
+fn one() -> impl Strategy<Value = String> {
+    let of = prop::sample::select(vec!["hop", "call", "ledger", "finding"]);
+    let tests = prop::collection::vec((test(), any::<bool>()), 24..48);
+    (of, tests, 0..4).prop_map(|(of, tests, shape)| {
+        let prefix = format!("{of}.");
+        let own = tests.iter().filter(|(test, _)| test.starts_with(&prefix));
+        // In short, or by the whole name.
+        let own = own.map(|(test, short)| match short {
+            true => test[prefix.len()..].to_owned(),
+            false => test.clone(),
+        });
+        let own: Vec<String> = own.take(3).collect();
+        let inner = match (own.as_slice(), shape) {
+            ([], _) => "service=a or not service=b".to_owned(),
+            ([first, rest @ ..], 0) if !rest.is_empty() => {
+                format!("not ({first} and {})", rest.join(" or "))
+            }
+            (all, 1) => all.join(" or "),
+            (all, 2) => all.join(" and not "),
+            (all, _) => all.join(" and "),
+        };
+        format!("{of}({inner})")
     })
 }
 

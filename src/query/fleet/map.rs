@@ -42,7 +42,7 @@ pub struct Node {
     pub root: bool,
     /// Runs, or calls to what leaves no spans.
     pub runs: u64,
-    /// Not answered in time, of those with a budget.
+    /// Runs or calls that a deadline or a timeout ended, or that answered late, of all of them.
     pub missed: Share,
     /// Missed requests of which it was the culprit.
     pub culprit: u64,

@@ -37,6 +37,11 @@ impl Stretch {
         self.until.since(self.since)
     }
 
+    /// Whether it is longer than a day, so that the time of day does not tell an instant.
+    pub fn is_long(&self) -> bool {
+        self.length() > Nanos::from_secs(86_400)
+    }
+
     /// The stretch of the same length right before it.
     #[must_use]
     pub fn before(&self) -> Self {

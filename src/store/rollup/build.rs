@@ -165,7 +165,7 @@ impl<const N: usize, V: Value> Grown<N, V> {
 pub(super) struct Builder {
     requests: Grown<0, Requests>,
     hops: Grown<2, Hop>,
-    calls: Grown<5, Call>,
+    calls: Grown<6, Call>,
     edges: Grown<2, Passed>,
     breaks: Grown<3, Break>,
     culprits: Grown<4, Culprit>,
@@ -321,6 +321,7 @@ impl Builder {
             caller.operation,
             row.to,
             row.operation,
+            callee.map_or("", |callee| callee.operation),
             row.kind.as_str(),
         ];
         if let Some(sum) = self.calls.at(names, minute) {

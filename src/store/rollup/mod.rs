@@ -49,7 +49,7 @@ use super::index::{SOMETHING_ELSE, seal, unseal};
 use crate::model::{Text, TraceId};
 
 /// The name of the format and its version.
-const MAGIC: &[u8; 8] = b"DWINSUM2";
+const MAGIC: &[u8; 8] = b"DWINSUM3";
 const NAME: &[u8] = b"DWINSUM";
 
 /// Groups of one table in a sum over many parts; beyond them the least go into `(other)`.
@@ -207,9 +207,12 @@ tables! {
     requests: [0] Requests, [[]; 2];
     /// By service and operation.
     hops: [2] Hop, [[false, true], [true; 2]];
-    /// By the calling hop's service and operation, the callee, what is asked of it, and the kind of
-    /// the call.
-    calls: [5] Call, [[false, true, false, true, false], [true, true, true, true, false]];
+    /// By the calling hop's service and operation, the callee, what is asked of it, the operation
+    /// that answered (empty where no hop did), and the kind of the call.
+    calls: [6] Call, [
+        [false, true, false, true, true, false],
+        [true, true, true, true, true, false]
+    ];
     /// Calls to other hops, by service and callee.
     edges: [2] Passed, [[true; 2]; 2];
     /// By service, operation and callee.

@@ -5,12 +5,14 @@ use axum::extract::{RawQuery, State};
 use axum::response::Response;
 
 use super::parts::{
-    Fact, Nothing, end, example, linked, named, others, percent, requests, service_link, step_words,
+    Fact, Nothing, end, example, finding_filter, linked, named, others, percent, requests,
+    service_link, step_words,
 };
 use super::{BUCKETS, answer, period};
+use crate::model::Rule;
+use crate::query::fleet;
 use crate::query::fleet::Passing;
 use crate::query::fleet::coverage::{Break, Bucket, Coverage};
-use crate::query::{filter, fleet};
 use crate::report::number;
 use crate::report::svg::{CoverageBar, Spark, TimeAxis};
 use crate::web::asking::Site;
@@ -202,9 +204,8 @@ impl CoverageView {
 fn when(bucket: &Bucket, coverage: &Coverage) -> String {
     let until = end(bucket.since, coverage.step, coverage.window);
     format!(
-        "{}\u{2013}{}{}",
-        number::clock(bucket.since),
-        number::clock(until),
+        "{}{}",
+        number::part(bucket.since, until, coverage.window.is_long()),
         if bucket.partial { ", not over yet" } else { "" }
     )
 }
@@ -231,11 +232,7 @@ impl PassingView {
 
 impl BreakView {
     fn new(one: &Break, period: &Period) -> Self {
-        let filter = format!(
-            "finding.rule=not_propagated and {} and {}",
-            filter::is("finding.service", &one.service),
-            filter::is("finding.to", &one.to)
-        );
+        let filter = finding_filter(Rule::NotPropagated, &one.service, Some(&one.to));
         let found = requests(period, &filter, &[]);
         Self {
             from: named(

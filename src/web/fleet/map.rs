@@ -178,9 +178,10 @@ fn cut(nodes: u64, edges: u64) -> Option<String> {
 
 fn drawn_node(node: &Node, map: &Map, most_held: Nanos, period: &Period) -> MapNode {
     let leaves_spans = node.kind == CallKind::Hop;
-    let second = match (leaves_spans, node.missed.whole) {
-        (true, 0) => "no budget known".to_owned(),
-        (true, _) => format!("{} missed", percent(node.missed)),
+    let has_budget = node.numbers.as_ref().is_some_and(|one| one.budgeted > 0);
+    let second = match (leaves_spans, has_budget || node.missed.part > 0) {
+        (true, false) => "no budget known".to_owned(),
+        (true, true) => format!("{} missed", percent(node.missed)),
         (false, _) => match kind_word(node.kind) {
             "" => "dependency".to_owned(),
             word => word.to_owned(),
@@ -240,10 +241,16 @@ fn weight(calls: u64, busiest: u64) -> u8 {
 impl NodeRow {
     fn new(node: &Node, map: &Map, period: &Period) -> Self {
         let label = name(&node.name);
-        let filter = format!(
-            "outcome=missed and {}",
+        // Whoever leaves no spans is named by the hop that waited for it.
+        let filter = if node.kind == CallKind::Hop {
             filter::is("culprit.service", &node.name)
-        );
+        } else {
+            format!(
+                "{} and (culprit.part=dependency or culprit.part=unreported)",
+                filter::is("culprit.to", &node.name)
+            )
+        };
+        let filter = format!("outcome=missed and {filter}");
         let found = requests(period, &filter, &[("sort", Some("worst"))]);
         Self {
             name: if node.kind == CallKind::Hop {
@@ -293,7 +300,15 @@ impl EdgeRow {
             is_missed: edge.missed > 0,
             culprit: match edge.culprit {
                 0 => number::UNKNOWN.to_owned(),
-                count => number::sum(count),
+                count => {
+                    let filter = format!(
+                        "outcome=missed and culprit.part!=local and {} and {}",
+                        filter::is("culprit.service", &edge.service),
+                        filter::is("culprit.to", &edge.to)
+                    );
+                    let found = requests(period, &filter, &[("sort", Some("worst"))]);
+                    linked(&number::sum(count), found.as_deref())
+                }
             },
             held: seconds(edge.held),
         }

@@ -1,6 +1,6 @@
 //! What several of these pages show.
 
-use crate::model::{CallKind, Nanos, Part, Severity, Text, UnixNanos};
+use crate::model::{CallKind, Nanos, Part, Rule, Severity, Text, UnixNanos};
 use crate::query::fleet::findings::Group;
 use crate::query::fleet::{Example, Share, Stretch, Thousandths};
 use crate::query::{filter, ledger};
@@ -195,6 +195,30 @@ pub(super) fn culprit_filter(service: &str, part: Part, to: Option<&Text>) -> St
     }
 }
 
+/// The condition that there is a finding of this rule, service and callee.
+pub(super) fn finding_filter(rule: Rule, service: &str, to: Option<&Text>) -> String {
+    let rule = filter::is("rule", rule.as_str());
+    let service = filter::is("service", service);
+    let to = to.map_or_else(|| "to=null".to_owned(), |to| filter::is("to", to));
+    format!("finding({rule} and {service} and {to})")
+}
+
+/// The condition that a row of the ledger is this one's.
+pub(super) fn ledger_filter(
+    service: &str,
+    operation: &str,
+    part: Part,
+    to: Option<&Text>,
+) -> String {
+    let service = filter::is("service", service);
+    let operation = filter::is("operation", operation);
+    let to = to.map_or_else(String::new, |to| format!(" and {}", filter::is("to", to)));
+    format!(
+        "ledger({service} and {operation} and part={part}{to})",
+        part = part.as_str()
+    )
+}
+
 /// A link to the requests of a filter, unless no address could hold it.
 pub(super) fn requests(
     period: &Period,
@@ -320,12 +344,8 @@ impl GroupView {
         let count = |number: u64, one, many| {
             number::counted(usize::try_from(number).unwrap_or(usize::MAX), one, many)
         };
-        let mut wanted = vec![
-            filter::is("finding.rule", group.rule.as_str()),
-            filter::is("finding.service", &group.service),
-        ];
-        wanted.extend(group.to.as_ref().map(|to| filter::is("finding.to", to)));
-        let found = requests(period, &wanted.join(" and "), &[]);
+        let filter = finding_filter(group.rule, &group.service, group.to.as_ref());
+        let found = requests(period, &filter, &[]);
         let requests = linked(
             &count(group.requests, "request", "requests"),
             found.as_deref(),

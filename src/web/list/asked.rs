@@ -105,15 +105,21 @@ fn query(params: &Params, rows: usize) -> Result<Query, Problem> {
                 .map_err(|_| bad("cursor", text, "the `next` of a page, as it came"))
         })
         .transpose()?;
+    let since = instant_of(params, "since")?;
+    let until = instant_of(params, "until")?;
+    if let Some(since) = since {
+        let end = until.unwrap_or_else(|| period::up(UnixNanos(clock::unix_nanos())));
+        if since >= end {
+            let text = params.get("since").unwrap_or_default();
+            return Err(bad("since", text, "before `until`, and before now"));
+        }
+    }
     Ok(Query {
         outcome: params.choice("outcome", &outcome_words())?,
         sort: sort(params)?,
         selection: Selection {
             filter: None,
-            window: Window {
-                since: instant_of(params, "since")?,
-                until: instant_of(params, "until")?,
-            },
+            window: Window { since, until },
         },
         limit: params.number("limit", rows, 1, MOST_ROWS)?,
         cursor,

@@ -51,6 +51,8 @@ struct RequestsPage {
     rows: Vec<ListedView>,
     csv: String,
     ndjson: String,
+    /// What of it they hold, where that is not all.
+    of_page: String,
     empty: Option<Empty>,
     pager: Vec<Pager>,
     http_addr: String,
@@ -167,6 +169,11 @@ fn build(state: &super::State, asked: &Asked) -> Result<RequestsPage, Problem> {
         used: UsedView::new(asked, &used),
         empty: rows.is_empty().then(|| empty(&snapshot, asked, &page)),
         pager: pager(asked, &page),
+        of_page: if page.next.is_some() || asked.query.cursor.is_some() {
+            format!(" of {}", number::count(rows.len()))
+        } else {
+            String::new()
+        },
         rows,
         ..frame(state, asked)
     })
@@ -236,6 +243,7 @@ fn frame(state: &super::State, asked: &Asked) -> RequestsPage {
         rows: Vec::new(),
         csv: asked.address(Other::Format("csv")),
         ndjson: asked.address(Other::Format("ndjson")),
+        of_page: String::new(),
         empty: None,
         pager: Vec::new(),
         http_addr: state.http_addr.clone(),

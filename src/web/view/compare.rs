@@ -5,6 +5,7 @@ use crate::model::{Nanos, Request};
 use crate::query::compare::{Comparison, Good, HopDifference, Side};
 use crate::report::number;
 use crate::report::svg::Badge;
+use crate::web::period::Around;
 
 /// Levels that a name is indented by.
 const MOST_LEVELS: usize = 12;
@@ -66,6 +67,7 @@ pub(in crate::web) struct SideView {
 impl CompareView {
     pub(in crate::web) fn new(request: &Request, compared: &Comparison) -> Self {
         let path = link_to(request.trace_id, request.request);
+        let around = Around::of(request.start);
         let root = name(&format!("{} {}", request.service, request.operation));
         Self {
             title: format!("{root} beside a good one"),
@@ -88,13 +90,13 @@ impl CompareView {
                 ),
                 None => String::new(),
             },
-            list: service_link(&request.service, &request.operation),
-            good: compared.good.as_ref().map(good),
+            list: service_link(&around, &request.service, &request.operation),
+            good: compared.good.as_ref().map(|one| good(one, &around)),
         }
     }
 }
 
-fn good(good: &Good) -> GoodView {
+fn good(good: &Good, around: &Around) -> GoodView {
     let most = good.hops.iter().map(|hop| hop.spent.abs()).max();
     let most = most.filter(|most| *most > Nanos::ZERO);
     let (shared, total) = good.similarity;
@@ -115,7 +117,7 @@ fn good(good: &Good) -> GoodView {
             number::count(count(shared)),
             number::counted(count(total), "hop", "hops")
         ),
-        rows: good.hops.iter().map(|hop| row(hop, most)).collect(),
+        rows: good.hops.iter().map(|hop| row(hop, most, around)).collect(),
         this: number::ms(good.total.this),
         good: number::ms(good.total.good),
         difference: number::signed(good.total.difference),
@@ -128,7 +130,7 @@ fn good(good: &Good) -> GoodView {
     }
 }
 
-fn row(hop: &HopDifference, most: Option<Nanos>) -> HopView {
+fn row(hop: &HopDifference, most: Option<Nanos>, around: &Around) -> HopView {
     const LEVELS: [&str; MOST_LEVELS + 1] = [
         "lv0", "lv1", "lv2", "lv3", "lv4", "lv5", "lv6", "lv7", "lv8", "lv9", "lv10", "lv11",
         "lv12",
@@ -142,7 +144,7 @@ fn row(hop: &HopDifference, most: Option<Nanos>) -> HopView {
         name: name(&hop.service),
         operation: name(&hop.operation),
         nth: (hop.nth > 1).then(|| format!("#{}", hop.nth)),
-        href: service_link(&hop.service, &hop.operation),
+        href: service_link(around, &hop.service, &hop.operation),
         this: side(hop.this.as_ref()),
         good: side(hop.good.as_ref()),
         left: difference(hop.left),

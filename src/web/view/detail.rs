@@ -14,6 +14,7 @@ use crate::report::svg::{Badge, display_name};
 use crate::store::Stored;
 use crate::web::laid::Laid;
 use crate::web::params::Link;
+use crate::web::period::Around;
 
 /// What a row shows of its parts; the rest is counted.
 #[derive(Debug, Clone, Copy)]
@@ -161,7 +162,7 @@ impl DetailView {
             ),
             next: match row.call {
                 None => vec![TextLink {
-                    href: service_link(&row.name, &row.operation),
+                    href: service_link(&Around::of(request.start), &row.name, &row.operation),
                     text: format!("{owner} over time"),
                 }],
                 Some(_) => Vec::new(),

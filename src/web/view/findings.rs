@@ -5,7 +5,7 @@ use crate::model::{Request, Severity};
 use crate::query::findings::{Group, groups};
 use crate::report::number;
 use crate::report::svg::{Icon, display_name};
-use crate::web::params::Link;
+use crate::web::period::Around;
 
 /// All findings of one rule, ready to print.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(in crate::web) struct FindingView {
 }
 
 /// A request's findings with their count in words.
-pub(in crate::web) fn views(request: &Request) -> (Vec<FindingView>, String) {
+pub(in crate::web) fn views(request: &Request, around: &Around) -> (Vec<FindingView>, String) {
     let groups = groups(request);
     let places: u64 = groups.iter().map(|group| group.count).sum();
     let count = match groups.len() {
@@ -39,10 +39,11 @@ pub(in crate::web) fn views(request: &Request) -> (Vec<FindingView>, String) {
             )
         ),
     };
-    (groups.iter().map(view).collect(), count)
+    let views = groups.iter().map(|group| view(group, around));
+    (views.collect(), count)
 }
 
-fn view(group: &Group) -> FindingView {
+fn view(group: &Group, around: &Around) -> FindingView {
     // No line ends between a number and its unit.
     let shown = |text: &String| display_name(text, LONG).replace(" ms", "\u{a0}ms");
     FindingView {
@@ -54,14 +55,13 @@ fn view(group: &Group) -> FindingView {
         },
         severity: group.severity.as_str(),
         rule: group.rule.as_str(),
-        href: Link {
-            path: "/findings",
-            pairs: &[
+        href: around.link(
+            "/findings",
+            &[
                 ("rule", Some(group.rule.as_str())),
                 ("service", group.owner.as_deref()),
             ],
-        }
-        .to_string(),
+        ),
         count: (group.count > 1).then(|| {
             format!(
                 "\u{d7}{}",

@@ -17,6 +17,7 @@ use crate::report::svg::{Badge, Escaped, display_name};
 use crate::settings::TraceUrl;
 use crate::store::Stored;
 use crate::web::laid::Laid;
+use crate::web::period::Around;
 
 /// Requests of the same trace that are linked.
 const OTHERS: usize = 20;
@@ -83,7 +84,7 @@ impl RequestView {
     pub(in crate::web) fn new(laid: &Laid, select: &Select, trace_url: Option<&TraceUrl>) -> Self {
         let (stored, request) = (&laid.stored, laid.request());
         let (others, more_others) = others(stored, request.request);
-        let (findings, findings_count) = findings::views(request);
+        let (findings, findings_count) = findings::views(request, &Around::of(request.start));
         let second = story::second(request);
         let path = link_to(request.trace_id, request.request);
         Self {
@@ -130,8 +131,9 @@ impl RequestView {
 /// What one wants to know next: of the culprit, then of where the failure surfaced.
 fn next(request: &Request) -> Vec<TextLink> {
     let mut out = Vec::new();
+    let around = Around::of(request.start);
     let operation = |service: &str, operation: &str| TextLink {
-        href: service_link(service, operation),
+        href: service_link(&around, service, operation),
         text: format!("{} over time", name(&format!("{service} {operation}"))),
     };
     if let Some(culprit) = &request.culprit {

@@ -8,6 +8,7 @@ use crate::query::filter::Filter;
 use crate::query::story::{Piece, Sentence};
 use crate::report::svg::{Escaped, Icon, display_name};
 use crate::web::params::{Link, step};
+use crate::web::period::Around;
 
 /// Markup that is safe to print as it is: every text in it was escaped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,9 +30,10 @@ pub(in crate::web) fn link_to(trace: TraceId, request: SpanId) -> String {
     format!("/requests/{trace}/{request}")
 }
 
-/// The page of an operation of a service.
-pub(in crate::web) fn service_link(service: &str, operation: &str) -> String {
-    format!("/services/{}/{}", step(service), step(operation))
+/// The page of an operation of a service, around the time of a request.
+pub(in crate::web) fn service_link(around: &Around, service: &str, operation: &str) -> String {
+    let path = format!("/services/{}/{}", step(service), step(operation));
+    around.link(&path, &[])
 }
 
 /// The list of the requests that a filter asks for.

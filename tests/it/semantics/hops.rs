@@ -40,6 +40,22 @@ fn an_attempt_without_a_far_side_is_retried_at_the_service_behind_its_peer() {
 
 /// Report 85.
 #[test]
+fn two_first_spans_with_one_id_are_of_one_request() {
+    let spans = "
+        a - edge S 0..100 in=500
+        a - other S 10..40
+        a - third S 20..30";
+    let has = "
+        requests 1
+        edge > other 1/1 hop ok
+        other in 490 inherited
+        edge: complete true";
+    check(spans, has, &[]);
+    let orphans = spans.replace("a - ", "a q ");
+    check(&orphans, "requests 1\nedge: complete false", &[]);
+}
+
+#[test]
 fn a_shared_id_is_two_spans_the_server_below_the_client() {
     let spans = "
         a - edge S 0..100 in=1000

@@ -17,23 +17,24 @@ const MISSES: u64 = 10;
 
 /// The split of a series at which "one share before, another after" explains the misses best
 /// against "one share all along" (a likelihood-ratio test over binomial counts), if it explains
-/// them far better and the shares differ by half or more. The last bucket counts only when it is over.
+/// them far better and the shares differ by half or more. Of a bucket that is not over the slow
+/// requests have yet to come: it can show a rise, and no fall.
 pub(super) fn change(series: &[Bucket]) -> Option<Change> {
-    let whole = series
-        .iter()
-        .rev()
-        .skip_while(|bucket| bucket.partial)
-        .count();
-    let series = series.get(..whole)?;
-    let sum = |buckets: &[Bucket]| {
-        let mut sum = Share::default();
-        for bucket in buckets {
-            let missed = bucket.totals.missed();
-            sum.part += missed.part;
-            sum.whole += missed.whole;
-        }
-        sum
-    };
+    let over = series.iter().rev().skip_while(|bucket| bucket.partial);
+    let (over, open) = series.split_at(over.count());
+    let rise = best(series, |before, after| rate(after) > rate(before));
+    let fall = best(over, |before, after| rate(after) < rate(before));
+    let fall = fall.map(|(gain, mut change)| {
+        change.after = plus(change.after, sum(open));
+        (gain, change)
+    });
+    let found = [rise, fall].into_iter().flatten();
+    let found = found.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    found.map(|(_, change)| change)
+}
+
+/// The best split of those that go this way, and how much likelier it makes the counts.
+fn best(series: &[Bucket], goes: fn(Share, Share) -> bool) -> Option<(f64, Change)> {
     let all = sum(series);
     if all.part < MISSES {
         return None;
@@ -41,18 +42,15 @@ pub(super) fn change(series: &[Bucket]) -> Option<Change> {
     let mut before = Share::default();
     let mut best: Option<(f64, Change)> = None;
     for (bucket, next) in series.iter().zip(series.iter().skip(1)) {
-        let missed = bucket.totals.missed();
-        before.part += missed.part;
-        before.whole += missed.whole;
+        before = plus(before, bucket.totals.missed());
         let after = Share {
             part: all.part - before.part,
             whole: all.whole - before.whole,
         };
-        if before.whole < LEAST || after.whole < LEAST {
+        if before.whole < LEAST || after.whole < LEAST || !goes(before, after) {
             continue;
         }
         let gain = likelihood(before) + likelihood(after) - likelihood(all);
-        let rate = |share: Share| share.part as f64 / share.whole as f64;
         let (low, high) = (rate(before).min(rate(after)), rate(before).max(rate(after)));
         let better = best.as_ref().is_none_or(|(known, _)| gain > *known);
         if gain > THRESHOLD && high >= low * FACTOR && better {
@@ -60,7 +58,23 @@ pub(super) fn change(series: &[Bucket]) -> Option<Change> {
             best = Some((gain, Change { at, before, after }));
         }
     }
-    best.map(|(_, change)| change)
+    best
+}
+
+fn sum(buckets: &[Bucket]) -> Share {
+    let missed = buckets.iter().map(|bucket| bucket.totals.missed());
+    missed.fold(Share::default(), plus)
+}
+
+fn plus(one: Share, other: Share) -> Share {
+    Share {
+        part: one.part + other.part,
+        whole: one.whole + other.whole,
+    }
+}
+
+fn rate(share: Share) -> f64 {
+    share.part as f64 / share.whole.max(1) as f64
 }
 
 /// The logarithm of the greatest likelihood of so many misses of so many.

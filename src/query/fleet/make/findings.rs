@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::words;
 use super::{Frame, cut};
-use crate::model::{Nanos, Rule, Text, UnixNanos};
+use crate::model::{Nanos, Rule, Severity, Text, UnixNanos};
 use crate::query::error::QueryError;
 use crate::query::fleet::findings::{Findings, Group, Which};
 use crate::query::fleet::{Ask, Example};
@@ -30,9 +30,13 @@ pub fn findings(snapshot: &Snapshot, ask: &Ask, which: &Which) -> Result<Finding
         }
     }
     let (groups, others) = groups(snapshot, &frame, &now, which, frame.rows)?;
+    let mut asked: BTreeMap<Rule, u64> = BTreeMap::new();
+    for (_, rule, _, finding) in matching(snapshot, &now, which) {
+        *asked.entry(rule).or_default() += finding.count;
+    }
     Ok(Findings {
         window: frame.window,
-        sentence: words::findings(&groups, &rules),
+        sentence: words::findings(&groups, &asked, *which == Which::default()),
         groups,
         others,
         rules: rules.into_iter().collect(),
@@ -62,15 +66,16 @@ fn example(found: &Found) -> Example {
     }
 }
 
-/// The groups that were asked for, the severest first, and how many there are beyond `most`.
-pub(super) fn groups(
-    snapshot: &Snapshot,
-    frame: &Frame,
-    now: &Sum,
-    which: &Which,
-    most: usize,
-) -> Result<(Vec<Group>, u64), QueryError> {
-    let asked = now.iter().filter_map(|(key, finding)| {
+/// A sum, and whose it is.
+type Matching<'a> = (Severity, Rule, &'a [Text; 3], &'a Finding);
+
+/// The groups that are asked for.
+fn matching<'a>(
+    snapshot: &'a Snapshot,
+    now: &'a Sum,
+    which: &'a Which,
+) -> impl Iterator<Item = Matching<'a>> {
+    now.iter().filter_map(|(key, finding)| {
         let rule = rule_of(key)?;
         let severity = snapshot.policy().severity(rule);
         let [_, service, to] = key;
@@ -79,8 +84,18 @@ pub(super) fn groups(
             && which.severity.is_none_or(|asked| asked == severity)
             && which.service.as_ref().is_none_or(here);
         asked.then_some((severity, rule, key, finding))
-    });
-    let mut asked: Vec<_> = asked.collect();
+    })
+}
+
+/// The groups that were asked for, the severest first, and how many there are beyond `most`.
+pub(super) fn groups(
+    snapshot: &Snapshot,
+    frame: &Frame,
+    now: &Sum,
+    which: &Which,
+    most: usize,
+) -> Result<(Vec<Group>, u64), QueryError> {
+    let mut asked: Vec<_> = matching(snapshot, now, which).collect();
     asked.sort_by_key(|(severity, rule, key, finding)| {
         let often = Reverse((finding.count, finding.requests));
         (*severity, often, *rule, *key)

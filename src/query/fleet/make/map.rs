@@ -42,14 +42,14 @@ pub fn map(snapshot: &Snapshot, ask: &Ask) -> Result<Map, QueryError> {
                 operation: None,
             };
             let numbers = numbers(&now, of, typical, frame.window.length());
-            let in_time = numbers.in_time;
+            let hop = hop_of(&now, of);
             Node {
                 name: (*service).clone(),
                 kind: CallKind::Hop,
                 depth: depths.get(*service).copied().unwrap_or(0),
-                root: hop_of(&now, of).roots > 0,
+                root: hop.roots > 0,
                 runs: numbers.runs,
-                missed: share(in_time.whole - in_time.part, in_time.whole),
+                missed: share(missed(&hop.verdicts), hop.runs),
                 culprit: numbers.culprit,
                 held: numbers.held,
                 numbers: Some(numbers),
@@ -66,7 +66,7 @@ pub fn map(snapshot: &Snapshot, ask: &Ask) -> Result<Map, QueryError> {
             depth: depths.get(name).copied().unwrap_or(1),
             root: false,
             runs: call.calls,
-            missed: share(missed(&call), call.calls),
+            missed: share(missed(&call.verdicts), call.calls),
             culprit: held.culprit,
             held: held.time,
             numbers: None,
@@ -103,7 +103,7 @@ fn dependencies<'a>(
     services: &BTreeSet<&Text>,
 ) -> BTreeMap<&'a Text, (Call, CallKind)> {
     let mut found: BTreeMap<&Text, (Call, CallKind)> = BTreeMap::new();
-    for ([_, _, to, _, kind], call) in &sums.calls {
+    for ([_, _, to, .., kind], call) in &sums.calls {
         if services.contains(to) {
             continue;
         }

@@ -10,7 +10,7 @@ use crate::model::{CallKind, Nanos, Text, Verdict};
 use crate::query::fleet::services::{Edge, Numbers};
 use crate::store::rollup::{Call, Hop, Sums, count_of};
 
-/// Verdicts of calls that a deadline or a timeout ended, or that answered late.
+/// Verdicts of hops and calls that a deadline or a timeout ended, or that answered late.
 const MISSED: [Verdict; 6] = [
     Verdict::ExceededHere,
     Verdict::ExceededDownstream,
@@ -115,7 +115,7 @@ pub(super) type EdgeKey = (Text, Text, Option<Text>);
 pub(super) fn edges<'a>(
     sums: &'a Sums,
     typical: &Typical,
-    key: impl Fn(&'a [Text; 5]) -> Option<EdgeKey>,
+    key: impl Fn(&'a [Text; 6]) -> Option<EdgeKey>,
 ) -> Vec<Edge> {
     let mut merged: BTreeMap<EdgeKey, (Call, [u64; CallKind::ALL.len()])> = BTreeMap::new();
     for (names, call) in &sums.calls {
@@ -178,14 +178,14 @@ fn edge(
         elapsed: spread(&elapsed),
         typical: usual,
         times: times.and_then(|(typical, median)| thousandths(median.into(), typical.0.into())),
-        missed: missed(call),
+        missed: missed(&call.verdicts),
         culprit: held.culprit,
         held: held.time,
     }
 }
 
-/// Calls that a deadline or a timeout ended, or that answered late.
-pub(super) fn missed(call: &Call) -> u64 {
-    let count = |verdict| count_of(&call.verdicts, &Verdict::ALL, verdict);
+/// Of runs or calls by verdict those that a deadline or a timeout ended, or that answered late.
+pub(super) fn missed(verdicts: &[u64]) -> u64 {
+    let count = |verdict| count_of(verdicts, &Verdict::ALL, verdict);
     MISSED.iter().map(count).sum()
 }

@@ -66,8 +66,14 @@ pub fn overview(snapshot: &Snapshot, ask: &Ask) -> Result<Overview, QueryError> 
     let (worst, newest) = (of(&worst), of(&newest));
     Ok(Overview {
         window: frame.window,
-        sentence: words::overview(&totals, &totals_before, change.as_ref(), holders.first()),
-        second: words::second(&matrix, &new_findings),
+        sentence: words::overview(
+            frame.window,
+            &totals,
+            &totals_before,
+            change.as_ref(),
+            holders.first(),
+        ),
+        second: words::second(frame.window, &matrix, &new_findings),
         now: totals,
         before: totals_before,
         series,

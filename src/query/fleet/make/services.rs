@@ -90,13 +90,12 @@ pub fn service(
     let operations = operations(&now, &service, typical, length);
     let min_useful = min_useful(snapshot, of, &operations);
     let (operations, other_operations) = cut(operations, frame.rows);
-    let callers = edges(&now, typical, |[from, _, to, asked, kind]| {
-        let here = *to == service && kind.as_str() == "hop";
-        let asked_here = of.operation.is_none_or(|operation| operation == asked);
-        (here && asked_here).then(|| (from.clone(), to.clone(), Some(asked.clone())))
+    let callers = edges(&now, typical, |[from, _, to, asked, answered, kind]| {
+        let here = kind.as_str() == "hop" && of.takes(to, answered);
+        here.then(|| (from.clone(), to.clone(), Some(asked.clone())))
     });
     let (callers, other_callers) = cut(callers, frame.rows);
-    let callees = edges(&now, typical, |[from, by, to, asked, _]| {
+    let callees = edges(&now, typical, |[from, by, to, asked, ..]| {
         let ours = of.takes(from, by);
         ours.then(|| (from.clone(), to.clone(), Some(asked.clone())))
     });

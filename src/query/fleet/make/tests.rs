@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::model::{Analysis, Outcome, Part, Request, Rule, SpanId, Text, Trace, TraceId};
+use crate::model::{Analysis, Outcome, Part, Request, Rule, SpanId, Text, Trace, TraceId, Verdict};
 use crate::query::fixtures::{chain, fan_out, ms};
 use crate::query::fleet::findings::Which;
+use crate::query::fleet::services::Edge;
 use crate::store::{Store, Stored};
 
 /// 2026-10-07 09:00 UTC.
@@ -149,6 +150,109 @@ fn the_overview_adds_up() {
     assert!(
         words.starts_with("\u{2691} 100 % of the misses surface at client"),
         "{words}"
+    );
+}
+
+#[test]
+fn a_change_counts_what_came_since_then_also_where_that_is_not_over() {
+    let store = store();
+    let ask = Ask {
+        buckets: 4,
+        now: UnixNanos(NINE + 59 * MINUTE),
+        ..ask(0, 60)
+    };
+    let page = overview(&store.snapshot(), &ask).unwrap();
+    assert!(page.series.last().unwrap().partial);
+    let change = page.change.unwrap();
+    assert_eq!(change.at, UnixNanos(NINE + 30 * MINUTE));
+    let (before, after) = (change.before, change.after);
+    assert_eq!((before.part, before.whole), (0, 900));
+    assert_eq!((after.part, after.whole), (200, 900));
+    // Slow requests of what is not over have yet to come: fewer misses there are no fall.
+    let quiet = Store::in_memory(usize::MAX, usize::MAX);
+    for number in 0..1800 {
+        let minute = number / 30;
+        let request = if minute < 45 { chain() } else { met() };
+        put(&quiet, number, minute, request);
+    }
+    let page = overview(&quiet.snapshot(), &ask).unwrap();
+    assert_eq!(page.change, None);
+}
+
+#[test]
+fn callers_of_an_operation_are_found_whatever_they_call_it() {
+    let store = Store::in_memory(usize::MAX, usize::MAX);
+    let mut request = chain();
+    for hop in &mut request.hops {
+        for call in &mut hop.calls {
+            call.operation = "GET".into();
+        }
+    }
+    put(&store, 1, 1, request);
+    let snapshot = store.snapshot();
+    let callers = |operation| {
+        let page = service(&snapshot, &ask(0, 60), "pricing", Some(operation)).unwrap();
+        let callers = page.map(|page| page.callers).unwrap_or_default();
+        let name = |edge: &Edge| {
+            format!(
+                "{} {}",
+                edge.service,
+                edge.operation.as_deref().unwrap_or_default()
+            )
+        };
+        callers.iter().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(callers("Quote"), ["inventory GET"]);
+    assert_eq!(callers("GET"), [] as [&str; 0]);
+}
+
+#[test]
+fn the_map_calls_missed_what_a_deadline_or_a_timeout_ended() {
+    let store = Store::in_memory(usize::MAX, usize::MAX);
+    put(&store, 1, 1, chain());
+    let mut failed = met();
+    for hop in &mut failed.hops {
+        hop.verdict = Verdict::Failed;
+        hop.calls
+            .iter_mut()
+            .for_each(|call| call.verdict = Verdict::CancelledByCaller);
+    }
+    put(&store, 2, 1, failed);
+    let page = map(&store.snapshot(), &ask(0, 60)).unwrap();
+    let half = Share { part: 1, whole: 2 };
+    assert!(
+        page.nodes.iter().all(|node| node.missed == half),
+        "{:?}",
+        page.nodes
+    );
+    assert!(
+        page.edges
+            .iter()
+            .all(|edge| (edge.missed, edge.calls) == (1, 2))
+    );
+}
+
+#[test]
+fn the_sentence_of_the_findings_is_of_those_that_are_shown() {
+    let store = store();
+    let said = |which: Which| {
+        let page = findings(&store.snapshot(), &ask(0, 60), &which).unwrap();
+        page.sentence.to_string().replace('\u{a0}', " ")
+    };
+    let all = said(Which::default());
+    assert!(all.starts_with("16,200 cases of 4 rules."), "{all}");
+    let one = said(Which {
+        rule: Some(Rule::InvertedTimeout),
+        ..Which::default()
+    });
+    assert!(one.starts_with("3,600 cases of 1 rule."), "{one}");
+    let nobody = said(Which {
+        service: Some("nobody".into()),
+        ..Which::default()
+    });
+    assert_eq!(
+        nobody,
+        "Nothing of what was asked for is found in this stretch of time."
     );
 }
 

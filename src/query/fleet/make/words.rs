@@ -7,7 +7,7 @@ use crate::query::fleet::coverage::Break;
 use crate::query::fleet::findings::Group;
 use crate::query::fleet::overview::{Change, Holder, Matrix, Totals};
 use crate::query::fleet::services::{Edge, Numbers};
-use crate::query::fleet::{Passing, Share, Thousandths};
+use crate::query::fleet::{Passing, Share, Stretch, Thousandths};
 use crate::query::number::{self, counted, ms_unit, percent};
 use crate::query::story::{Piece, Sentence};
 
@@ -37,6 +37,7 @@ fn holder(holder: &Holder) -> String {
 
 /// What is missed since when, and who held the clock.
 pub(super) fn overview(
+    window: Stretch,
     now: &Totals,
     before: &Totals,
     change: Option<&Change>,
@@ -60,7 +61,7 @@ pub(super) fn overview(
     let sentence = if let Some(change) = change {
         start
             .plain("Since ")
-            .strong(number::clock(change.at))
+            .strong(number::moment(change.at, window.is_long()))
             .plain(", ")
             .strong(said(change.after, 1))
             .plain(format!(
@@ -111,7 +112,7 @@ fn rate(share: Share) -> i64 {
 }
 
 /// Where it surfaced, and what is new.
-pub(super) fn second(matrix: &Matrix, new: &[Group]) -> Sentence {
+pub(super) fn second(window: Stretch, matrix: &Matrix, new: &[Group]) -> Sentence {
     let mut sentence = Sentence::default();
     if let Some(most) = matrix.surfaced.first() {
         let share = Share {
@@ -138,7 +139,10 @@ pub(super) fn second(matrix: &Matrix, new: &[Group]) -> Sentence {
     if let Some(first) = new.first() {
         let gap = if sentence.is_empty() { "" } else { " " };
         sentence = sentence
-            .plain(format!("{gap}New since {}: ", number::clock(first.since)))
+            .plain(format!(
+                "{gap}New since {}: ",
+                number::moment(first.since, window.is_long())
+            ))
             .code(first.rule.as_str())
             .plain(format!(" {}.", edge(first)));
     }
@@ -153,14 +157,16 @@ fn edge(group: &Group) -> String {
     }
 }
 
-pub(super) fn findings(groups: &[Group], rules: &BTreeMap<Rule, u64>) -> Sentence {
+/// Of the groups that were asked for, and how many cases each rule has of them; `all`: of all.
+pub(super) fn findings(groups: &[Group], rules: &BTreeMap<Rule, u64>, all: bool) -> Sentence {
     let cases: u64 = rules.values().sum();
     let start = Sentence::default();
     let Some(first) = groups.first() else {
-        return match cases {
-            0 => start.plain("Nothing is found wrong in this stretch of time."),
-            _ => start.plain("Nothing of what was asked for is found in this stretch of time."),
-        };
+        return start.plain(if all {
+            "Nothing is found wrong in this stretch of time."
+        } else {
+            "Nothing of what was asked for is found in this stretch of time."
+        });
     };
     start
         .strong(many(cases, "case", "cases"))

@@ -135,9 +135,8 @@ fn stack(bucket: &Bucket, overview: &Overview) -> Stack {
     let until = end(bucket.since, overview.step, overview.window);
     let bands = bucket.totals.bands();
     let text = format!(
-        "{}\u{2013}{} UTC: {} of {} not met{}",
-        number::clock(bucket.since),
-        number::clock(until),
+        "{} UTC: {} of {} not met{}",
+        number::part(bucket.since, until, overview.window.is_long()),
         number::sum(bands.not_met()),
         number::sum(bands.judged()),
         if bucket.partial { ", not over yet" } else { "" }
@@ -185,7 +184,10 @@ pub(super) fn chart(overview: &Overview) -> String {
         let word = if rises { "rise" } else { "fall" };
         (
             change,
-            format!("{} misses {word}", number::clock(change.at)),
+            format!(
+                "{} misses {word}",
+                number::moment(change.at, overview.window.is_long())
+            ),
         )
     });
     let told = match &change {
@@ -344,9 +346,8 @@ pub(super) fn row(bucket: &Bucket, overview: &Overview) -> BucketRow {
     BucketRow {
         href: zoom(bucket.since, until),
         when: format!(
-            "{}\u{2013}{}{}",
-            number::clock(bucket.since),
-            number::clock(until),
+            "{}{}",
+            number::part(bucket.since, until, overview.window.is_long()),
             if bucket.partial { ", not over yet" } else { "" }
         ),
         cells: cells.map(number::sum).into(),

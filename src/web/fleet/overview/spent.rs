@@ -1,14 +1,11 @@
 //! Where the time went.
 
 use crate::model::Nanos;
-use crate::query::filter;
 use crate::query::fleet::bands::RankBy;
 use crate::query::fleet::overview::{Holder, Spent};
 use crate::report::number;
 use crate::report::svg::{Escaped, Icon, RankBar};
-use crate::web::fleet::parts::{
-    culprit_filter, percent, requests, service_link, times, trend, who,
-};
+use crate::web::fleet::parts::{ledger_filter, percent, requests, service_link, times, trend, who};
 use crate::web::period::{Period, length_words};
 
 pub(super) struct SpentView {
@@ -101,9 +98,8 @@ impl HolderView {
         let (label, word) = who(service, operation, *part, to.as_ref());
         let href = service_link(period, service, Some(operation));
         let filter = format!(
-            "outcome=missed and {} and {}",
-            culprit_filter(service, *part, to.as_ref()),
-            filter::is("culprit.operation", operation)
+            "outcome=missed and {}",
+            ledger_filter(service, operation, *part, to.as_ref())
         );
         let found = requests(period, &filter, &[("sort", Some("worst"))]);
         let key = if first { r#" data-key="c""# } else { "" };

@@ -154,9 +154,8 @@ pub(super) fn series_row(bucket: &Bucket, service: &Service) -> SeriesRow {
     let until = end(bucket.since, service.step, service.window);
     SeriesRow {
         when: format!(
-            "{}\u{2013}{}{}",
-            number::clock(bucket.since),
-            number::clock(until),
+            "{}{}",
+            number::part(bucket.since, until, service.window.is_long()),
             if bucket.partial { ", not over yet" } else { "" }
         ),
         cells: vec![

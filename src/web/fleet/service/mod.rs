@@ -155,6 +155,13 @@ fn unknown(
     operation: Option<&str>,
 ) -> Result<Nothing, Problem> {
     let nothing = Nothing::of(state, period, path)?;
+    let hint = match crate::web::fleet::newest(state)? {
+        Some(newest) => format!(
+            "The last request of any service began at {}.",
+            number::instant(newest)
+        ),
+        None => nothing.hint.clone(),
+    };
     let stretch = period.stretch();
     let what = match operation {
         Some(operation) => format!("{} {}", name(service), name(operation)),
@@ -179,6 +186,7 @@ fn unknown(
             "{what} did not run from {}.",
             number::stretch(stretch.since, stretch.until)
         ),
+        hint,
         links,
         ..nothing
     })
@@ -191,9 +199,9 @@ impl ServiceView {
         let own_name: &str = &now.service;
         let hop = match &now.operation {
             Some(operation) => format!(
-                "{} and {}",
-                filter::is("hop.service", own_name),
-                filter::is("hop.operation", operation)
+                "hop({} and {})",
+                filter::is("service", own_name),
+                filter::is("operation", operation)
             ),
             None => filter::is("hop.service", own_name),
         };
