@@ -282,12 +282,11 @@ impl Walker<'_, '_> {
         });
         let gaps = Gaps::between(children.clone());
         for step in walk(children, low, high) {
-            match step.child {
-                Some(attempt) => self.attempt(attempt, step.start, step.end),
-                None => {
-                    let part = gaps.part(&step, Part::Backoff);
-                    self.push(hop, part, Some(&to), step.start, step.end);
-                }
+            if let Some(attempt) = step.child {
+                self.attempt(attempt, step.start, step.end);
+            } else {
+                let part = gaps.part(&step, Part::Backoff);
+                self.push(hop, part, Some(&to), step.start, step.end);
             }
         }
     }

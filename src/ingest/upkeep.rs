@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::shared::Shared;
-use crate::model::UnixNanos;
+use crate::model::{Nanos, UnixNanos};
 use crate::store::StoreError;
 use crate::telemetry::{Table, Upkeep, clock};
 
@@ -17,12 +17,16 @@ const ROUND: Duration = Duration::from_secs(15);
 /// Works until the handle says stop.
 pub(super) fn run(shared: &Shared) {
     let mut failing = [false; 2];
+    let mut wall = Wall::default();
     loop {
         shared.flush.nap(ROUND);
         if shared.closing.load(Ordering::Acquire) {
             return;
         }
-        let now = UnixNanos(clock::unix_nanos());
+        let now = wall.believed(
+            Nanos(clock::monotonic_nanos()),
+            UnixNanos(clock::unix_nanos()),
+        );
         let compacted = shared.store.compact(Some(now)).map(|compacted| {
             if compacted.merged > 0 {
                 tracing::debug!(
@@ -48,6 +52,51 @@ pub(super) fn run(shared: &Shared) {
         });
         tell(shared, "retention", pruned, &mut failing[1]);
         show(shared);
+    }
+}
+
+/// The time of day, which decides what is old, held against a clock that nobody sets. One that
+/// jumps is believed only when it stays there: what was removed for a clock that was wrong for a
+/// moment does not come back.
+#[derive(Debug, Default)]
+struct Wall {
+    /// Both clocks when they last agreed.
+    agreed: Option<(Nanos, UnixNanos)>,
+    /// Since when they do not.
+    doubted: Option<Nanos>,
+}
+
+impl Wall {
+    /// How far the clocks may come apart from one round to the next: more than a clock that is
+    /// slewed, or a machine that is busy.
+    const JUMP: Nanos = Nanos::from_secs(600);
+    /// How long a jump is doubted.
+    const DOUBT: Nanos = Nanos::from_secs(3600);
+
+    /// The time to go by: the wall clock's, or after a jump what it would be without.
+    fn believed(&mut self, steady: Nanos, wall: UnixNanos) -> UnixNanos {
+        let Some((then, agreed)) = self.agreed else {
+            self.agreed = Some((steady, wall));
+            return wall;
+        };
+        let expected = agreed.shifted(steady - then);
+        let apart = wall.since(expected);
+        let since = *self.doubted.get_or_insert(steady);
+        if apart.abs() <= Self::JUMP || steady - since >= Self::DOUBT {
+            *self = Self {
+                agreed: Some((steady, wall)),
+                doubted: None,
+            };
+            return wall;
+        }
+        if since == steady {
+            tracing::warn!(
+                %wall, %expected,
+                "the clock jumped; it does not decide what is old until it has stayed there for an \
+                 hour"
+            );
+        }
+        expected
     }
 }
 
@@ -89,5 +138,53 @@ fn tell(shared: &Shared, kind: &'static str, done: Result<bool, StoreError>, fai
             upkeep = kind,
             "upkeep of the parts failed; it is tried again"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: i64 = 86_400;
+
+    fn at(seconds: i64) -> (Nanos, UnixNanos) {
+        let start = UnixNanos(1_791_363_600_000_000_000);
+        (
+            Nanos::from_secs(seconds),
+            start.shifted(Nanos::from_secs(seconds)),
+        )
+    }
+
+    #[test]
+    fn a_clock_that_jumps_for_a_moment_makes_nothing_old() {
+        let mut wall = Wall::default();
+        for second in [0, 15, 30] {
+            let (steady, now) = at(second);
+            assert_eq!(wall.believed(steady, now), now);
+        }
+        for jump in [40 * DAY, -40 * DAY] {
+            let (steady, now) = at(45);
+            let wrong = now.shifted(Nanos::from_secs(jump));
+            assert_eq!(wall.believed(steady, wrong), now, "{jump}");
+            let (steady, now) = at(60);
+            assert_eq!(wall.believed(steady, now), now, "{jump}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_believed_after_an_hour() {
+        let mut wall = Wall::default();
+        wall.believed(at(0).0, at(0).1);
+        let set = |second| at(second).1.shifted(Nanos::from_secs(40 * DAY));
+        for second in (15..3615).step_by(15) {
+            let (steady, now) = at(second);
+            assert_eq!(wall.believed(steady, set(second)), now);
+        }
+        assert_eq!(wall.believed(at(3615).0, set(3615)), set(3615));
+        assert_eq!(wall.believed(at(3630).0, set(3630)), set(3630));
+        // One that runs a little fast is no jump.
+        let (steady, now) = at(4000);
+        let fast = now.shifted(Nanos::from_secs(40 * DAY + 3));
+        assert_eq!(wall.believed(steady, fast), fast);
     }
 }

@@ -225,17 +225,22 @@ impl Manifest {
         };
         let text = serde_json::to_string_pretty(&manifest)?;
         let text = text.replacen(&placeholder(), &sum(&text), 1);
-        let mut file = Whole::create(&folder.manifest(), Existing::Replace)?;
-        file.write_all(text.as_bytes())?;
-        file.finish()?;
+        replace(&folder.manifest(), text.as_bytes())?;
         // After the manifest, so that it never tells of one that is not there. Without it an older
         // manifest is not known as one, which is no reason not to go on.
         let witness = folder.witness();
-        if let Err(error) = std::fs::write(&witness, format!("{}\n", self.generation)) {
+        let text = format!("{}\n", self.generation);
+        if let Err(error) = replace(&witness, text.as_bytes()) {
             tracing::warn!(file = %witness.display(), %error, "cannot be written");
         }
         Ok(())
     }
+}
+
+fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let mut file = Whole::create(path, Existing::Replace)?;
+    file.write_all(contents)?;
+    file.finish()
 }
 
 /// The last commit, if a file tells it.
@@ -305,7 +310,7 @@ mod tests {
         let mut manifest = Manifest::load(&folder).unwrap().unwrap();
         manifest.generation = 15;
         manifest.save(&folder).unwrap();
-        std::fs::write(folder.manifest(), older).unwrap();
+        replace(&folder.manifest(), &older).unwrap();
         let error = Manifest::load(&folder).unwrap_err();
         assert!(
             matches!(
@@ -318,13 +323,13 @@ mod tests {
             ),
             "{error}"
         );
-        std::fs::write(folder.witness(), "1").unwrap();
+        replace(&folder.witness(), b"1").unwrap();
         assert!(Manifest::load(&folder).unwrap().is_some());
         std::fs::remove_file(folder.manifest()).unwrap();
         assert!(Manifest::load(&folder).unwrap().is_none());
         let part = folder.table(Table::Spans, 497_601, "000000000001");
         std::fs::create_dir_all(part.parent().unwrap()).unwrap();
-        std::fs::write(&part, "").unwrap();
+        replace(&part, b"").unwrap();
         let error = Manifest::load(&folder).unwrap_err();
         assert!(matches!(&error, OpenError::NoManifest { part: told, .. } if *told == part));
     }

@@ -1,5 +1,6 @@
 //! The folder of the store as people meet it: `import`, `store` and what `serve` keeps.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -156,6 +157,41 @@ fn importing_again_changes_nothing() {
     );
     assert!(said.contains("122 spans were there already"), "{said}");
     assert_eq!(kept.stats(), before);
+}
+
+#[test]
+fn spans_beyond_2262_are_found_to_be_there_too() {
+    let kept = Kept::empty();
+    let sample = std::fs::read_to_string(&samples()[0]).unwrap();
+    let times = sample.split("UnixNano\":").skip(1);
+    let times = times.filter_map(|rest| rest.split('"').nth(1));
+    let first: u64 = times.map(|time| time.parse().unwrap()).min().unwrap();
+    // Far beyond what the tables hold as an instant.
+    let moved = u64::MAX - 10_000_000_000;
+    let mut later = String::new();
+    let mut rest = sample.as_str();
+    while let Some((before, after)) = rest.split_once("UnixNano\":") {
+        let (gap, after) = after.split_once('"').unwrap();
+        let (time, after) = after.split_once('"').unwrap();
+        let time: u64 = time.parse().unwrap();
+        let time = moved + (time - first);
+        write!(later, "{before}UnixNano\":{gap}\"{time}\"").unwrap();
+        rest = after;
+    }
+    later.push_str(rest);
+    let file = PathBuf::from(kept.path("later.json"));
+    std::fs::write(&file, later).unwrap();
+    assert_eq!(code(&kept.import(std::slice::from_ref(&file))), 0);
+    let before = kept.stats();
+    assert_eq!(before["requests"], 1);
+    let again = kept.import(&[file]);
+    assert!(
+        stderr(&again).contains("0 of 1 trace imported"),
+        "{}",
+        stderr(&again)
+    );
+    assert_eq!(kept.stats(), before);
+    assert_eq!(code(&kept.run(&["store", "verify"])), 0);
 }
 
 #[test]

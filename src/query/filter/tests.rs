@@ -493,9 +493,9 @@ fn one() -> impl Strategy<Value = String> {
         let prefix = format!("{of}.");
         let own = tests.iter().filter(|(test, _)| test.starts_with(&prefix));
         // In short, or by the whole name.
-        let own = own.map(|(test, short)| match short {
-            true => test[prefix.len()..].to_owned(),
-            false => test.clone(),
+        let own = own.map(|(test, short)| {
+            let rest = test.strip_prefix(&prefix).filter(|_| *short);
+            rest.unwrap_or(test).to_owned()
         });
         let own: Vec<String> = own.take(3).collect();
         let inner = match (own.as_slice(), shape) {

@@ -228,6 +228,12 @@ pub(super) fn requests(
     (filter.len() <= LONGEST_FILTER).then(|| period.requests(filter, more))
 }
 
+/// `1 other`, `12 others`.
+pub(super) fn other_ones(count: u64) -> String {
+    let word = if count == 1 { "other" } else { "others" };
+    format!("{} {word}", number::sum(count))
+}
+
 /// A number as a link where there is one.
 pub(super) fn linked(text: &str, href: Option<&str>) -> String {
     match href {

@@ -87,6 +87,25 @@ async fn other_programs_get_exactly_the_rows_that_are_shown() {
             .collect();
         assert_eq!(found, wanted);
     }
+    // Of a page that is not all of them it is said where the next one is.
+    let page = site.page("/requests?limit=3").await;
+    let csv = link(&page, "CSV of 3").to_owned();
+    let mut next = csv;
+    let mut rows = 0;
+    for _ in 0..100 {
+        let sheet = site.get(&next).await;
+        rows += sheet.body.lines().count() - 1;
+        let Some(link) = sheet.headers.get(header::LINK) else {
+            break;
+        };
+        let link = link.to_str().unwrap();
+        let target = link
+            .strip_prefix('<')
+            .and_then(|link| link.strip_suffix(">; rel=\"next\""));
+        next = target.unwrap_or_else(|| panic!("{link}")).to_owned();
+        assert!(next.contains("format=csv"), "{next}");
+    }
+    assert_eq!(rows, shown(&site.page("/requests?limit=500").await).len());
     let refused = site.get("/api/v1/requests?format=xml").await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
     assert!(
@@ -223,4 +242,28 @@ async fn a_stretch_without_requests_leads_to_the_last_ones() {
             .text()
             .contains("all that is kept")
     );
+}
+
+#[tokio::test]
+async fn a_stretch_that_ends_before_it_begins_is_refused_as_everywhere() {
+    let site = Site::samples();
+    let reversed = "since=2026-10-07T10:00:00Z&until=2026-10-07T09:00:00Z";
+    for path in [
+        "/requests",
+        "/api/v1/requests",
+        "/services",
+        "/api/v1/overview",
+    ] {
+        let answer = site.get(&format!("{path}?{reversed}")).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path}");
+        assert!(
+            answer.body.contains("before `until`"),
+            "{path}: {}",
+            answer.body
+        );
+    }
+    let answer = site
+        .get("/requests?since=2026-10-07T09:00:00Z&until=2026-10-07T10:00:00Z")
+        .await;
+    assert_eq!(answer.status, StatusCode::OK);
 }

@@ -4,7 +4,9 @@ use crate::query::filter;
 use crate::query::fleet::overview::{Matrix, Spender};
 use crate::report::number;
 use crate::report::svg::{Escaped, heat};
-use crate::web::fleet::parts::{culprit_filter, linked, named, requests, service_link, who};
+use crate::web::fleet::parts::{
+    culprit_filter, linked, named, other_ones, requests, service_link, who,
+};
 use crate::web::period::Period;
 use crate::web::view::name;
 
@@ -46,13 +48,13 @@ impl MatrixView {
             heads: matrix.spent.iter().map(label).collect(),
             others: has_others.then(|| match matrix.other_spenders {
                 0 => "others".to_owned(),
-                count => format!("{} others", number::sum(count)),
+                count => other_ones(count),
             }),
             rows: (0..matrix.surfaced.len().min(matrix.cells.len()))
                 .filter_map(|index| MatrixRow::new(matrix, index, has_others, period))
                 .collect(),
             more: (matrix.other_surfaced > 0).then(|| MatrixMore {
-                name: format!("{} others", number::sum(matrix.other_surfacing)),
+                name: other_ones(matrix.other_surfacing),
                 all: number::sum(matrix.other_surfaced),
             }),
             sums: matrix

@@ -5,7 +5,9 @@ use crate::query::fleet::bands::RankBy;
 use crate::query::fleet::overview::{Holder, Spent};
 use crate::report::number;
 use crate::report::svg::{Escaped, Icon, RankBar};
-use crate::web::fleet::parts::{ledger_filter, percent, requests, service_link, times, trend, who};
+use crate::web::fleet::parts::{
+    ledger_filter, other_ones, percent, requests, service_link, times, trend, who,
+};
 use crate::web::period::{Period, length_words};
 
 pub(super) struct SpentView {
@@ -69,7 +71,7 @@ impl SpentView {
                 .map(|(index, holder)| HolderView::new(holder, index == 0, widest, period))
                 .collect(),
             others: (spent.others > 0).then(|| OthersView {
-                name: format!("{} others", number::sum(spent.others)),
+                name: other_ones(spent.others),
                 bar: RankBar {
                     typical: None,
                     held: spent.others_held,
