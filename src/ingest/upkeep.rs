@@ -105,6 +105,8 @@ pub(super) fn show(shared: &Shared) {
     let stats = shared.store.stats();
     let telemetry = &shared.telemetry;
     telemetry.parts.set(stats.parts as i64);
+    let damaged = shared.store.snapshot().faults().len();
+    telemetry.damaged_files.set(damaged as i64);
     for (table, size) in &stats.tables {
         let label = Table {
             table: table.as_str(),

@@ -20,7 +20,7 @@ use super::index::{Dead, hash};
 use super::manifest::{DeadMeta, Manifest, PartMeta};
 use super::memory::Gone;
 use super::options::{Options, Step};
-use super::parts::{Files, Part, Reach};
+use super::parts::{Fault, Files, Part, Reach};
 use super::rollup::Summaries;
 use super::tables::Table;
 use super::write::NewPart;
@@ -85,7 +85,7 @@ impl Durable {
             manifest.save(&folder).map_err(failed)?;
             manifest
         };
-        let state = state_of(&folder, &manifest, &State::default())?;
+        let state = state_of(&folder, &manifest, &State::default(), Lists::AsFarAsTheyGo)?;
         let durable = Self::with(folder, options, Some(lock), manifest, state);
         durable.sweep().map_err(failed)?;
         Ok(durable)
@@ -224,7 +224,7 @@ impl Durable {
         }
         next.parts
             .sort_by(|a, b| (a.hour, &a.id).cmp(&(b.hour, &b.id)));
-        let new = successor(&self.folder, &next, &state, &files)
+        let new = successor(&self.folder, &next, &state, &files, Lists::All)
             .map_err(|error| StoreError::Engine(error.to_string()))?;
         let path = self.folder.manifest();
         self.options.probe.at(Step::Manifest, &path)?;
@@ -464,21 +464,35 @@ fn newest(folder: &Folder, old: &State) -> Result<(Manifest, State), OpenError> 
     };
     let mut manifest = load()?;
     loop {
-        let error = match state_of(folder, &manifest, old) {
-            Ok(state) => return Ok((manifest, state)),
-            Err(error) => error,
-        };
+        if let Ok(state) = state_of(folder, &manifest, old, Lists::All) {
+            return Ok((manifest, state));
+        }
         // A list that it names may be gone because there is a newer one.
         let newer = load()?;
         if newer.generation == manifest.generation {
-            return Err(error);
+            let state = state_of(folder, &manifest, old, Lists::AsFarAsTheyGo)?;
+            return Ok((manifest, state));
         }
         manifest = newer;
     }
 }
 
-fn state_of(folder: &Folder, manifest: &Manifest, old: &State) -> Result<State, OpenError> {
-    successor(folder, manifest, old, &BTreeMap::new())
+/// Which lists of superseded traces have to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lists {
+    All,
+    /// A part whose list cannot be read is left out of all answers: nobody knows which of its rows
+    /// count.
+    AsFarAsTheyGo,
+}
+
+fn state_of(
+    folder: &Folder,
+    manifest: &Manifest,
+    old: &State,
+    lists: Lists,
+) -> Result<State, OpenError> {
+    successor(folder, manifest, old, &BTreeMap::new(), lists)
 }
 
 /// The parts that a manifest names; what stays the same is shared with `old`.
@@ -487,6 +501,7 @@ fn successor(
     manifest: &Manifest,
     old: &State,
     new: &BTreeMap<String, Arc<Files>>,
+    lists: Lists,
 ) -> Result<State, OpenError> {
     let known: BTreeMap<&str, &Arc<Part>> = old
         .parts
@@ -500,16 +515,28 @@ fn successor(
             parts.push(Arc::clone(same));
             continue;
         }
-        let dead = match dead_file(meta) {
+        let mut lost = None;
+        let dead = match dead_file(meta).map(|file| folder.dead(file)) {
             None => Dead::default(),
-            Some(file) => {
-                let file = folder.dead(file);
-                Dead::load(&file).map_err(|what| OpenError::Manifest { file, what })?
-            }
+            Some(file) => match Dead::load(&file) {
+                Ok(dead) => dead,
+                Err(what) if lists == Lists::All => return Err(OpenError::Manifest { file, what }),
+                Err(what) => {
+                    let what = format!("{what}; which rows of its part count, only it tells");
+                    tracing::error!(file = %file.display(), "{what}: all of them are left out");
+                    let missing = !file.exists();
+                    lost = Some(Fault {
+                        file,
+                        what,
+                        missing,
+                    });
+                    Dead::default()
+                }
+            },
         };
         let files = before.map(|part| &part.files).or_else(|| new.get(&meta.id));
         let files = files.map_or_else(|| Arc::new(Files::new(folder, meta, None)), Arc::clone);
-        parts.push(Arc::new(Part::new(meta.clone(), dead, files)));
+        parts.push(Arc::new(Part::new(meta.clone(), dead, lost, files)));
     }
     Ok(State { parts })
 }

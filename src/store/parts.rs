@@ -67,6 +67,8 @@ impl Reach {
 pub(super) struct Part {
     pub(super) meta: PartMeta,
     pub(super) dead: Dead,
+    /// Why that is not known: then none of its rows is read.
+    pub(super) lost: Option<Fault>,
     /// Shared with the same part of other commits.
     pub(super) files: Arc<Files>,
     /// Its live requests by hour, once they were read.
@@ -172,10 +174,11 @@ impl Files {
 }
 
 impl Part {
-    pub(super) fn new(meta: PartMeta, dead: Dead, files: Arc<Files>) -> Self {
+    pub(super) fn new(meta: PartMeta, dead: Dead, lost: Option<Fault>, files: Arc<Files>) -> Self {
         Self {
             meta,
             dead,
+            lost,
             files,
             hours: OnceLock::new(),
         }
@@ -232,6 +235,9 @@ impl Part {
         let Some(meta) = self.meta.table(table) else {
             return Ok(None);
         };
+        if let Some(lost) = &self.lost {
+            return Err(lost.clone().into());
+        }
         let path = self.files.path(table);
         let mut checked = self.files.checked();
         match checked.get(&table) {
@@ -284,7 +290,12 @@ impl Part {
 
     /// Whether one of its files is known to be damaged.
     pub(super) fn is_faulty(&self) -> bool {
-        self.files.checked().values().any(Option::is_some)
+        self.lost.is_some() || self.files.checked().values().any(Option::is_some)
+    }
+
+    /// What is known to be wrong with it.
+    pub(super) fn faults(&self) -> impl Iterator<Item = Fault> {
+        self.lost.clone().into_iter().chain(self.files.faults())
     }
 
     /// The filter over its ids; made again from the part if it cannot be read. `None` if the part

@@ -171,7 +171,7 @@ impl Snapshot {
     /// Damaged or missing files that were found so far, each with what is wrong; their rows are
     /// left out.
     pub fn faults(&self) -> Vec<String> {
-        let faults = self.state.parts.iter().flat_map(|part| part.files.faults());
+        let faults = self.state.parts.iter().flat_map(|part| part.faults());
         faults
             .map(|fault| format!("{}: {}", fault.file.display(), fault.what))
             .collect()

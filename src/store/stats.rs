@@ -81,7 +81,7 @@ pub(super) fn stats(durable: &Durable, fresh: Load) -> Stats {
         let (first, last) = (UnixNanos(meta.min_start), UnixNanos(meta.max_start));
         stats.oldest = Some(stats.oldest.map_or(first, |oldest| oldest.min(first)));
         stats.newest = Some(stats.newest.map_or(last, |newest| newest.max(last)));
-        let faults = part.files.faults().into_iter();
+        let faults = part.faults();
         stats
             .faults
             .extend(faults.map(|f| format!("{}: {}", f.file.display(), f.what)));

@@ -173,6 +173,9 @@ impl Verified {
             );
         }
         self.index(durable, part, &ids);
+        if part.lost.is_some() {
+            return Ok(());
+        }
         if part.meta.table(Table::Requests).is_some() {
             self.requests(&manifest, part, seen)?;
         }

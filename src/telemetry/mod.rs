@@ -112,6 +112,8 @@ pub struct Telemetry {
     pub flush_failures: Counter,
     /// Parts: files of one flush or merge, up to one a table.
     pub parts: Gauge,
+    /// Files of parts that were found damaged or missing.
+    pub damaged_files: Gauge,
     /// Rows of the parts by table, superseded ones included.
     pub part_rows: Family<Table, Gauge>,
     /// Size of the parts on disk, by table.
@@ -234,6 +236,7 @@ impl Telemetry {
             traces_put_off: Gauge::default(),
             flush_failures: Counter::default(),
             parts: Gauge::default(),
+            damaged_files: Gauge::default(),
             part_rows: Family::default(),
             part_bytes: Family::default(),
             upkeep: Family::default(),

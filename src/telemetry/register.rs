@@ -230,6 +230,11 @@ fn store(t: &Telemetry, r: &mut Registry) {
         t.parts.clone(),
     );
     r.register(
+        "damaged_files",
+        "Files of parts that were found damaged or missing; what they hold is in no answer",
+        t.damaged_files.clone(),
+    );
+    r.register(
         "part_rows",
         "Rows of the parts, by table, superseded ones included",
         t.part_rows.clone(),

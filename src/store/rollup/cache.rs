@@ -68,6 +68,9 @@ impl Summaries {
         gone: &[TraceId],
         make: bool,
     ) -> Result<Option<Arc<Rollup>>, StoreError> {
+        if let Some(lost) = &part.lost {
+            return Err(lost.clone().into());
+        }
         let entry = self.entry(&part.meta.id);
         let mut known = entry.known.lock().unwrap_or_else(PoisonError::into_inner);
         let base = match &known.base {

@@ -90,7 +90,8 @@ fn build(state: &crate::web::State, params: &Params) -> Result<CoveragePage, Pro
         _ => None,
     };
     Ok(CoveragePage {
-        chrome: Chrome::over("coverage", &period, "/coverage", &[]),
+        chrome: Chrome::over("coverage", &period, "/coverage", &[])
+            .without(&state.store.snapshot()),
         samples: coverage.samples,
         view: nothing
             .is_none()

@@ -108,7 +108,8 @@ fn build(state: &crate::web::State, params: &Params) -> Result<FindingsPage, Pro
         ("service", params.get("service")),
     ];
     Ok(FindingsPage {
-        chrome: Chrome::over("findings", &period, "/findings", &kept),
+        chrome: Chrome::over("findings", &period, "/findings", &kept)
+            .without(&state.store.snapshot()),
         samples: findings.samples,
         nothing,
         none,

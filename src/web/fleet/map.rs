@@ -87,7 +87,7 @@ fn build(state: &crate::web::State, params: &Params) -> Result<MapPage, Problem>
         None
     };
     Ok(MapPage {
-        chrome: Chrome::over("map", &period, "/map", &[]),
+        chrome: Chrome::over("map", &period, "/map", &[]).without(&state.store.snapshot()),
         samples: map.samples,
         view: nothing.is_none().then(|| MapView::new(&map, &period)),
         nothing,

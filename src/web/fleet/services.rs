@@ -83,7 +83,8 @@ fn build(state: &crate::web::State, params: &Params) -> Result<ServicesPage, Pro
     };
     let sort = params.get("sort");
     Ok(ServicesPage {
-        chrome: Chrome::over("services", &period, "/services", &[("sort", sort)]),
+        chrome: Chrome::over("services", &period, "/services", &[("sort", sort)])
+            .without(&state.store.snapshot()),
         samples: services.samples,
         view: nothing
             .is_none()

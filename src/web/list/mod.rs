@@ -41,8 +41,6 @@ struct RequestsPage {
     outcomes: Vec<Choice>,
     sorts: Vec<Choice>,
     samples: bool,
-    /// Files that cannot be read, counted.
-    faults: Option<String>,
     heading: String,
     showing: String,
     used: Option<UsedView>,
@@ -161,8 +159,9 @@ fn build(state: &super::State, asked: &Asked) -> Result<RequestsPage, Problem> {
         .iter()
         .map(|row| ListedView::new(row, &day))
         .collect();
+    let frame = frame(state, asked);
     Ok(RequestsPage {
-        faults: faults(&snapshot),
+        chrome: frame.chrome.without(&snapshot),
         outcomes: outcomes(asked, Some(&page)),
         heading: heading(query.outcome, page.matching),
         showing: showing(state, &page, asked, &day),
@@ -175,16 +174,8 @@ fn build(state: &super::State, asked: &Asked) -> Result<RequestsPage, Problem> {
             String::new()
         },
         rows,
-        ..frame(state, asked)
+        ..frame
     })
-}
-
-/// What to say of files that cannot be read; their names are for the log.
-fn faults(snapshot: &Snapshot) -> Option<String> {
-    match snapshot.faults().len() {
-        0 => None,
-        count => Some(number::counted(count, "stored file", "stored files")),
-    }
 }
 
 /// The page without rows that says what is wrong with the filter.
@@ -233,7 +224,6 @@ fn frame(state: &super::State, asked: &Asked) -> RequestsPage {
         form: form(asked),
         outcomes: Vec::new(),
         sorts: sorts(asked),
-        faults: None,
         samples: state.store.has_samples(),
         heading: String::new(),
         showing: String::new(),

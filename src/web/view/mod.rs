@@ -29,6 +29,8 @@ pub(super) use words::{Markup, link_to, name, sentence, with_code};
 use super::assets;
 use super::params::Link;
 use super::period::Period;
+use crate::report::number;
+use crate::store::Snapshot;
 
 /// The longest name that a row or a table shows; the opened row shows more.
 pub(super) const SHORT: usize = 120;
@@ -45,6 +47,8 @@ pub(super) struct Chrome {
     pub(super) nav: Vec<NavLink>,
     /// The control of the stretch of time, on pages that are about one.
     pub(super) period: Option<PeriodView>,
+    /// Files of the store that cannot be read, counted.
+    pub(super) faults: Option<String>,
 }
 
 /// A page in the navigation.
@@ -77,6 +81,7 @@ impl Chrome {
             icon: assets::icon(),
             nav: nav(current, &[]),
             period: None,
+            faults: None,
         }
     }
 
@@ -93,6 +98,13 @@ impl Chrome {
             period: Some(PeriodView::new(period, path, kept)),
             ..Self::new(current)
         }
+    }
+
+    /// Says how many files of the store cannot be read, if any; their names are for the log.
+    pub(super) fn without(mut self, snapshot: &Snapshot) -> Self {
+        let faults = snapshot.faults().len();
+        self.faults = (faults > 0).then(|| number::counted(faults, "stored file", "stored files"));
+        self
     }
 }
 

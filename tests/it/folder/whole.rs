@@ -8,6 +8,8 @@ use std::time::Duration;
 use dwindle::model::{TraceId, UnixNanos};
 use dwindle::query::filter::Filter;
 use dwindle::query::scan::Selection;
+use dwindle::store::rollup::Wanted;
+use dwindle::store::tables::Table;
 use dwindle::store::{Piece, Retention, Store, StoreError, Stored, Window};
 use proptest::prelude::*;
 
@@ -47,7 +49,7 @@ fn a_damaged_part_is_named_and_left_out_and_the_rest_is_served() {
     flip(&damaged);
     let store = open(folder.path());
     let snapshot = store.snapshot();
-    let rows = snapshot.scan(dwindle::store::tables::Table::Requests, &Window::ALL);
+    let rows = snapshot.scan(Table::Requests, &Window::ALL);
     assert_eq!(rows.unwrap().collect().unwrap().height(), 20);
     let faults = snapshot.faults();
     let name = damaged.display().to_string();
@@ -240,4 +242,65 @@ proptest! {
         let reader = Store::open_to_read(folder.path(), options()).unwrap();
         prop_assert_eq!(requests(&reader.snapshot()), expected(model.values()));
     }
+}
+
+#[test]
+fn without_its_list_of_superseded_traces_a_part_is_left_out_and_the_rest_is_served() {
+    let (folder, all) = three_hours();
+    let store = open(folder.path());
+    // A revision of a trace of the second hour, in a part of its own.
+    let revised = stored(chain(4, 1, 4), 2);
+    store.put(revised.clone());
+    assert_eq!(store.flush().unwrap().superseded, 1);
+    drop(store);
+    let list = files(folder.path(), "dead").remove(0);
+    let bytes = std::fs::read(&list).unwrap();
+    let name = list.display().to_string();
+    let rows = |store: &Store| {
+        let snapshot = store.snapshot();
+        let rows = snapshot.scan(Table::Requests, &Window::ALL);
+        rows.unwrap().collect().unwrap().height()
+    };
+    let mut more = 0;
+    for damage in [Some(&bytes[..10]), None] {
+        match damage {
+            Some(bytes) => std::fs::write(&list, bytes).unwrap(),
+            None => std::fs::remove_file(&list).unwrap(),
+        }
+        for store in [
+            Store::open(folder.path(), options()).unwrap(),
+            Store::open_to_read(folder.path(), options()).unwrap(),
+        ] {
+            // The two other hours, and the revision.
+            assert_eq!(rows(&store) as u64, 21 + more, "{damage:?}");
+            same(store.get(trace_id(3)).unwrap(), &all[3]);
+            let faults = store.snapshot().faults();
+            assert!(faults.len() == 1 && faults[0].contains(&name), "{faults:?}");
+            assert_eq!(store.stats().faults, faults);
+            let verified = store.verify().unwrap();
+            assert!(
+                verified.faults.len() == 1 && verified.faults[0].contains(&name),
+                "{verified:?}"
+            );
+            let wanted = Wanted {
+                requests: true,
+                ..Wanted::default()
+            };
+            let sums = store.snapshot().sums(&(0..u64::MAX), &wanted);
+            assert_eq!(sums.unwrap().all().all, 21 + more);
+        }
+        // Nothing is merged with it, and what comes is kept.
+        let store = open(folder.path());
+        let new = stored(chain(100 + more, 1, 2), 1);
+        store.put(new.clone());
+        store.flush().unwrap();
+        store.compact(None).unwrap();
+        same(store.get(trace_id(100 + more)).unwrap(), &new);
+        more += 1;
+    }
+    std::fs::write(&list, &bytes).unwrap();
+    let store = open(folder.path());
+    assert!(store.verify().unwrap().is_clean());
+    assert_eq!(rows(&store) as u64, 30 + more);
+    same(store.get(trace_id(4)).unwrap(), &revised);
 }

@@ -1,11 +1,13 @@
 //! The pages about many requests, through the router.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use axum::http::StatusCode;
 use dwindle::model::{Kind, Outcome};
+use dwindle::store::{self, Store};
 
-use super::{Site, budget, span, trace};
+use super::{Site, budget, sample_traces, span, trace};
 
 /// The stretch in which the sample traces were recorded.
 const WINDOW: &str = "since=2026-10-07T09:00:00Z&until=2026-10-07T10:00:00Z";
@@ -198,4 +200,35 @@ async fn findings_are_filtered_by_their_address() {
         none.text()
             .contains("No finding is of this rule, severity and service")
     );
+}
+
+#[tokio::test]
+async fn every_page_says_when_files_cannot_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Arc::new(Store::open(folder.path(), store::Options::default()).unwrap());
+    let mut site = Site::empty();
+    site.store = open();
+    sample_traces()
+        .into_iter()
+        .for_each(|trace| site.put(trace));
+    site.store.flush().unwrap();
+    drop(site);
+    let files = walkdir::WalkDir::new(folder.path()).into_iter();
+    let mut files = files.map(|entry| entry.unwrap().into_path());
+    let damaged = files.find(|file| file.to_string_lossy().contains("/hops/") && file.is_file());
+    std::fs::write(damaged.unwrap(), "nothing").unwrap();
+    let sums = walkdir::WalkDir::new(folder.path().join("index")).into_iter();
+    for sum in sums.map(|entry| entry.unwrap().into_path()) {
+        if sum.extension().is_some_and(|of| of == "sum") {
+            std::fs::remove_file(sum).unwrap();
+        }
+    }
+    let mut site = Site::empty();
+    site.store = open();
+    for path in PAGES.into_iter().chain(["/requests?q=hop.wasted%3E1ms"]) {
+        let answer = site.get(&within(path)).await;
+        assert_eq!(answer.status, StatusCode::OK, "{path}");
+        let told = answer.body.replace('\u{a0}', " ");
+        assert!(told.contains("1 stored file cannot be read"), "{path}");
+    }
 }

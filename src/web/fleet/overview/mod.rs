@@ -56,7 +56,8 @@ fn build(state: &crate::web::State, params: &Params) -> Result<OverviewPage, Pro
         _ => None,
     };
     Ok(OverviewPage {
-        chrome: Chrome::over("overview", &period, "/", &[("by", word(by))]),
+        chrome: Chrome::over("overview", &period, "/", &[("by", word(by))])
+            .without(&state.store.snapshot()),
         samples: overview.samples,
         http_addr: state.http_addr.clone(),
         grpc_addr: state.grpc_addr.clone(),

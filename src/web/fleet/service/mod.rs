@@ -119,7 +119,7 @@ fn build(
         None => Some(unknown(state, &period, &path, wanted, operation)?),
     };
     Ok(ServicePage {
-        chrome: Chrome::over("services", &period, &path, &[]),
+        chrome: Chrome::over("services", &period, &path, &[]).without(&state.store.snapshot()),
         title: name(operation.unwrap_or(wanted)),
         samples: found.as_ref().is_some_and(|_| state.store.has_samples()),
         view: found.as_ref().map(|found| ServiceView::new(found, &period)),
