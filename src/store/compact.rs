@@ -142,7 +142,7 @@ fn spans(part: &Part) -> u64 {
 }
 
 fn run(durable: &Durable, hour: u64, plan: Plan, done: &mut Compacted) -> Result<(), StoreError> {
-    let id = durable.next_id();
+    let id = durable.next_id()?;
     // What is merged again soon is not worth the time.
     let encoding = if plan.settled {
         Encoding::SMALL

@@ -17,7 +17,7 @@ use super::count::Outcomes;
 use super::error::{OpenError, StoreError};
 use super::folder::{Folder, Lock, is_ours, make_folder_for};
 use super::index::{Dead, hash};
-use super::manifest::{DeadMeta, Manifest, PartMeta};
+use super::manifest::{DeadMeta, Manifest, PartMeta, last_commit};
 use super::memory::Gone;
 use super::options::{Options, Step};
 use super::parts::{Fault, Files, Part, Reach};
@@ -45,6 +45,8 @@ pub(super) struct Durable {
     /// Held by whoever merges or removes parts, which takes longer than a commit.
     pub(super) maintenance: Mutex<()>,
     next_part: AtomicU64,
+    /// The last commit of this process, or the one that it is about to make.
+    generation: AtomicU64,
     garbage: Mutex<Vec<Garbage>>,
     pub(super) summaries: Arc<Summaries>,
 }
@@ -111,6 +113,7 @@ impl Durable {
             lock,
             state: RwLock::new(Arc::new(state)),
             next_part: AtomicU64::new(manifest.next_part),
+            generation: AtomicU64::new(manifest.generation),
             manifest: Mutex::new(manifest),
             maintenance: Mutex::new(()),
             garbage: Mutex::new(Vec::new()),
@@ -171,8 +174,23 @@ impl Durable {
     }
 
     /// A name for a part, never given before.
-    pub(super) fn next_id(&self) -> String {
-        format!("{:012}", self.next_part.fetch_add(1, Ordering::AcqRel))
+    pub(super) fn next_id(&self) -> Result<String, StoreError> {
+        self.is_alone()?;
+        let number = self.next_part.fetch_add(1, Ordering::AcqRel);
+        Ok(format!("{number:012}"))
+    }
+
+    /// The lock is a file, which somebody may have removed to start a second server. Asked before a
+    /// part is written, whose name the other may have given too, and before a commit.
+    fn is_alone(&self) -> Result<(), StoreError> {
+        let last = last_commit(&self.folder.witness());
+        let known = self.generation.load(Ordering::Acquire);
+        if last.is_some_and(|last| last > known) {
+            return Err(StoreError::Overtaken {
+                folder: self.folder.root().to_owned(),
+            });
+        }
+        Ok(())
     }
 
     /// Makes a change all at once. `publish` runs with the new parts, while nobody can take a
@@ -228,6 +246,9 @@ impl Durable {
             .map_err(|error| StoreError::Engine(error.to_string()))?;
         let path = self.folder.manifest();
         self.options.probe.at(Step::Manifest, &path)?;
+        self.is_alone()?;
+        // Before the folder tells it: others of this process may ask meanwhile.
+        self.generation.store(next.generation, Ordering::Release);
         let saved = next.save(&self.folder).map_err(StoreError::io(&path));
         if saved.is_err() {
             // The name may be there although the folder could not be brought to the disk.

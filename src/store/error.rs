@@ -34,6 +34,16 @@ pub enum StoreError {
     /// Parts went while they were read, because another process merged or removed them.
     #[error("another process merged or removed parts of the store while it was read; ask again")]
     Changed,
+    /// Another process has written there, in spite of the lock.
+    #[error(
+        "another process has written to `{}` too, which only one may (was its LOCK removed?); stop \
+         one of the two: what this one has taken is in its log until it can be written",
+        .folder.display()
+    )]
+    Overtaken {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// The columnar engine's word; a fault of ours.
     #[error("the tables cannot be put together: {0}")]
     Engine(String),

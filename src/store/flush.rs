@@ -168,7 +168,7 @@ fn write(
 ) -> Result<Vec<NewPart>, StoreError> {
     let mut parts = Vec::with_capacity(by_hour.len());
     for (hour, traces) in by_hour {
-        let id = durable.next_id();
+        let id = durable.next_id()?;
         let mut writer = PartWriter::new(durable, hour, &id, Encoding::FAST);
         for (index, share) in traces {
             let Some((_, stored)) = fresh.get(index) else {

@@ -244,7 +244,7 @@ fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
 }
 
 /// The last commit, if a file tells it.
-fn last_commit(witness: &Path) -> Option<u64> {
+pub(super) fn last_commit(witness: &Path) -> Option<u64> {
     let text = std::fs::read_to_string(witness).ok()?;
     // A line that was not written to its end tells nothing.
     text.strip_suffix('\n')?.parse().ok()

@@ -304,3 +304,23 @@ fn without_its_list_of_superseded_traces_a_part_is_left_out_and_the_rest_is_serv
     assert_eq!(rows(&store) as u64, 30 + more);
     same(store.get(trace_id(4)).unwrap(), &revised);
 }
+
+#[test]
+fn a_second_writer_is_noticed_before_anything_is_overwritten() {
+    let (folder, all) = three_hours();
+    let first = open(folder.path());
+    std::fs::remove_file(folder.path().join("LOCK")).unwrap();
+    let second = open(folder.path());
+    let new = stored(chain(50, 1, 2), 1);
+    second.put(new.clone());
+    second.flush().unwrap();
+    first.put(stored(chain(51, 1, 2), 1));
+    let error = first.flush().unwrap_err();
+    assert!(matches!(error, StoreError::Overtaken { .. }), "{error}");
+    assert!(error.to_string().contains("LOCK"), "{error}");
+    drop((first, second));
+    let store = open(folder.path());
+    same(store.get(trace_id(50)).unwrap(), &new);
+    same(store.get(trace_id(3)).unwrap(), &all[3]);
+    assert!(store.verify().unwrap().is_clean());
+}
