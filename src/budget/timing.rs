@@ -110,10 +110,10 @@ impl Timing {
     /// Aligns everything and works out who had how much left.
     ///
     /// Whether a hop waited for a call that outlives it depends on how the hop failed, and that
-    /// on deadlines, which are passed on by calls that are waited for. So what was found out
-    /// about failures is the ground of another round, until nothing changes: each can only find
-    /// more hops that failed. One more round is nearly always the last; for very odd traces
-    /// there is a bound.
+    /// on deadlines, which are passed on by calls that are waited for. Down a chain of calls one
+    /// pass finds it all; where a hop failed because a callee was late, which is known only then,
+    /// that is the ground of another round. Each can only find more hops that failed, and one more
+    /// is nearly always the last; for very odd traces there is a bound.
     pub(super) fn find(forest: &Forest<'_>, hops: &Hops, clocks: &Clocks, policy: &Policy) -> Self {
         const ROUNDS: usize = 8;
         let bounds = Bounds::find(forest, hops);
@@ -123,14 +123,15 @@ impl Timing {
             failed_by_deadline: hops.all.iter().map(|hop| hop.evidence.deadline).collect(),
             sessions: Sessions::find(forest, hops),
         };
-        for _ in 0..ROUNDS {
+        for _ in 1..ROUNDS {
             this.round(forest, hops, clocks, policy, &bounds);
             if !this.waited_for_more(hops) {
-                break;
+                return this;
             }
             this.hops.fill(HopTime::default());
             this.calls.fill(CallTime::default());
         }
+        this.round(forest, hops, clocks, policy, &bounds);
         this
     }
 
@@ -259,29 +260,32 @@ impl Timing {
     /// A hop that fails right after a call of its own failed by deadline failed because of it.
     /// Callees before callers.
     fn fail_because_of_calls(&mut self, forest: &Forest<'_>, hops: &Hops) {
-        for (id, hop) in hops.all.iter().enumerate().rev() {
-            if self.failed_by_deadline[id] || hop.evidence.cancelled || !hop.evidence.error {
-                continue;
-            }
-            let end = self.hops[id].end;
-            let is_just_before =
-                |ended: Nanos| ended <= end + OUTLIVES && end - ended <= BECAUSE_OF;
-            let whole = hop.calls.iter().any(|&call| {
-                let raw = &hops.calls[call];
-                raw.evidence.deadline && is_just_before(self.call_interval(forest, hops, call).1)
-            });
-            let because = whole
-                || attempts_of(hops, id).any(|attempt| {
-                    let time = &self.calls[attempt];
-                    let just_before = is_just_before(time.end);
-                    let callee_failed = hops.attempts[attempt].callees.iter().any(|&callee| {
-                        self.failed_by_deadline[callee]
-                            && self.hops[callee].end <= time.end + OUTLIVES
-                    });
-                    just_before && (self.calls[attempt].by_deadline || callee_failed)
-                });
-            self.failed_by_deadline[id] = because;
+        for id in (0..hops.all.len()).rev() {
+            self.failed_by_deadline[id] |= self.fails_because_of_calls(forest, hops, id);
         }
+    }
+
+    /// Whether a call of a hop failed by deadline right before the hop failed.
+    fn fails_because_of_calls(&self, forest: &Forest<'_>, hops: &Hops, id: HopId) -> bool {
+        let hop = &hops.all[id];
+        if hop.evidence.cancelled || !hop.evidence.error {
+            return false;
+        }
+        let end = self.hops[id].end;
+        let is_just_before = |ended: Nanos| ended <= end + OUTLIVES && end - ended <= BECAUSE_OF;
+        let whole = hop.calls.iter().any(|&call| {
+            let raw = &hops.calls[call];
+            raw.evidence.deadline && is_just_before(self.call_interval(forest, hops, call).1)
+        });
+        whole
+            || attempts_of(hops, id).any(|attempt| {
+                let time = &self.calls[attempt];
+                let just_before = is_just_before(time.end);
+                let callee_failed = hops.attempts[attempt].callees.iter().any(|&callee| {
+                    self.failed_by_deadline[callee] && self.hops[callee].end <= time.end + OUTLIVES
+                });
+                just_before && (time.by_deadline || callee_failed)
+            })
     }
 
     /// Works out what a hop had on arrival, and its deadlines.
@@ -458,9 +462,6 @@ impl Timing {
     /// Works out what a hop's calls were given, and which of them it waited for.
     fn read_calls(&mut self, forest: &Forest<'_>, hops: &Hops, bounds: &Bounds, id: HopId) {
         let hop = &hops.all[id];
-        let failed =
-            self.failed_by_deadline[id] || hop.evidence.cancelled || self.fails_by_time(hops, id);
-        let end = self.hops[id].end;
         let offset = self.hops[id].start - forest.nodes[hop.entry].start;
         let effective = self.hops[id].effective.filter(|_| !self.hops[id].inferred);
         let single = hop.calls.len() == 1 && hops.calls[hop.calls[0]].attempts.len() == 1;
@@ -469,8 +470,6 @@ impl Timing {
             let answered = is_answered(hops, call);
             let bound = bounds.of_call(forest, hops, call, offset);
             let shared = Given::read(forest, hops, around, answered, offset).within(&bound);
-            let whole_end = self.call_interval(forest, hops, call).1;
-            let waited = whole_end <= end + OUTLIVES || failed;
             for &attempt in &hops.calls[call].attempts {
                 let (start, call_end) = (self.calls[attempt].start, self.calls[attempt].end);
                 let own = hops.spans_of(forest, attempt);
@@ -503,17 +502,35 @@ impl Timing {
                 }
                 let time = &mut self.calls[attempt];
                 (time.timeout, time.limit, time.sent) = (timeout, limit, sent);
-                time.waited = waited;
                 // Words for a cancellation, or for what may be a timeout, at the very time at
                 // which a deadline came.
                 let evidence = hops.attempts[attempt].evidence;
                 let deadlines = [effective, limit].into_iter().flatten();
                 time.by_deadline |= (evidence.cancelled || evidence.maybe_deadline)
                     && deadlines.into_iter().any(|limit| is_about(call_end, limit));
-                if waited {
-                    let last = &mut self.hops[id].last_call_end;
-                    *last = (*last).max(Some(call_end.min(whole_end)));
-                }
+            }
+        }
+        self.wait_for_calls(forest, hops, id);
+    }
+
+    /// Works out which of its calls a hop waited for: one that outlives it only if it failed by
+    /// deadline or cancellation.
+    fn wait_for_calls(&mut self, forest: &Forest<'_>, hops: &Hops, id: HopId) {
+        let failed = self.failed_by_deadline[id]
+            || hops.all[id].evidence.cancelled
+            || self.fails_by_time(hops, id)
+            || self.fails_because_of_calls(forest, hops, id);
+        let end = self.hops[id].end;
+        for &call in &hops.all[id].calls {
+            let call_end = self.call_interval(forest, hops, call).1;
+            if !failed && call_end > end + OUTLIVES {
+                continue;
+            }
+            for &attempt in &hops.calls[call].attempts {
+                let time = &mut self.calls[attempt];
+                time.waited = true;
+                let last = &mut self.hops[id].last_call_end;
+                *last = (*last).max(Some(time.end.min(call_end)));
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Section 6: what a hop waited for, where its path is cut, and who worked for nobody.
 
+use std::fmt::Write as _;
+
 use super::check;
 
 #[test]
@@ -67,6 +69,33 @@ fn what_a_hop_that_failed_by_deadline_still_waited_for_holds_its_clock() {
         be > far 1/1 waited true
         far deadline 500 by edge";
     check(down_the_chain, has, &[]);
+    // Each hop fails because its own look-up was cancelled at the deadline that it has only if its
+    // caller waited, however many there are.
+    let mut chain = String::from("h0 - s0 S 0..502 in=500 http=500 err\n");
+    for n in 0..30 {
+        let (from, next) = (n * 2 + 1, n + 1);
+        let starts = from + 1;
+        writeln!(chain, "k{n} h{n} s{n} C {from}..500 peer=kv grpc=1").unwrap();
+        writeln!(chain, "c{n} h{n} s{n} C {from}..700 peer=x").unwrap();
+        writeln!(chain, "h{next} c{n} s{next} S {starts}..502 http=500 err").unwrap();
+    }
+    check(
+        &chain,
+        "s30 deadline 500 by s0\ns29 > s30 1/1 waited true",
+        &[],
+    );
+    // A hop that failed because its callee was late knows so only then.
+    let because_of_a_late_callee = "
+        a - edge S 0..305 in=1000 http=500 err
+        c a edge C 5..303 peer=be
+        b c be S 10..302 in=280 http=500 err
+        d a edge C 10..600 peer=far
+        e d far S 11..599";
+    let has = "
+        be exceeded_here
+        edge > far 1/1 waited true
+        far deadline 1000 by edge";
+    check(because_of_a_late_callee, has, &[]);
 }
 
 #[test]

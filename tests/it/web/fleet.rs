@@ -208,9 +208,9 @@ async fn every_page_says_when_files_cannot_be_read() {
     let open = || Arc::new(Store::open(folder.path(), store::Options::default()).unwrap());
     let mut site = Site::empty();
     site.store = open();
-    sample_traces()
-        .into_iter()
-        .for_each(|trace| site.put(trace));
+    for trace in sample_traces() {
+        site.put(trace);
+    }
     site.store.flush().unwrap();
     drop(site);
     let files = walkdir::WalkDir::new(folder.path()).into_iter();
