@@ -128,11 +128,9 @@ impl HolderView {
             .to_string(),
             held: match found {
                 Some(found) => format!(
-                    r#"<a href="{}" aria-label="{} s, held in {} misses">{}</a>"#,
+                    r#"<a href="{}" aria-label="{held} s, the misses in which it held the clock">{held}</a>"#,
                     Escaped(&found),
-                    number::seconds(holder.held),
-                    number::sum(holder.requests),
-                    number::seconds(holder.held)
+                    held = number::seconds(holder.held),
                 ),
                 None => number::seconds(holder.held),
             },
