@@ -32,6 +32,7 @@ mod timing;
 mod told;
 mod tree;
 mod verdict;
+mod waits;
 
 pub use conventions::{CustomRule, Field, Grammar, Listed, Place, RuleError, Rules};
 pub use patterns::{Pattern, PatternError, Patterns};
