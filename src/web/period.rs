@@ -45,10 +45,7 @@ impl Period {
             since: UnixNanos(since.0 - since.0 % MINUTE),
             until,
         };
-        if stretch.since >= stretch.until {
-            let text = params.get("since").unwrap_or_default();
-            return Err(bad("since", text, "before `until`, and before now"));
-        }
+        in_order(params, stretch.since, stretch.until)?;
         let text = |name| params.get(name).map(str::to_owned);
         Ok(Self {
             since: text("since"),
@@ -203,6 +200,15 @@ pub(super) fn short(time: UnixNanos) -> String {
 /// The whole minute that is not before.
 pub(super) fn up(time: UnixNanos) -> UnixNanos {
     UnixNanos(time.0.div_ceil(MINUTE).saturating_mul(MINUTE))
+}
+
+/// That a stretch of time begins before it ends.
+pub(super) fn in_order(params: &Params, since: UnixNanos, until: UnixNanos) -> Result<(), Problem> {
+    if since < until {
+        return Ok(());
+    }
+    let text = params.get("since").unwrap_or_default();
+    Err(bad("since", text, "before `until`, and before now"))
 }
 
 /// The instant that a parameter names; a time ago counts back from `now`.

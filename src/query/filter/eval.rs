@@ -4,24 +4,45 @@ use std::cmp::Ordering;
 
 use super::fields::Read;
 use super::{Expr, Literal, Of, Op, Test, Value};
-use crate::model::{Call, Finding, Hop, LedgerRow, Nanos, Request};
+use crate::model::{Call, Finding, Hop, LedgerRow, Nanos, Note, Request};
 
-/// The parser bounds the depth.
+/// Whether the request is what the condition asks for.
 pub(super) fn matches(expr: &Expr, request: &Request) -> bool {
+    combined(expr, &|leaf| match leaf {
+        Expr::One(of, inner) => any(*of, request, |item| {
+            combined(inner, &|leaf| of_item(leaf, item))
+        }),
+        Expr::Test(test) => any(test.field.of(), request, |item| of_item(leaf, item)),
+        Expr::Or(_) | Expr::And(_) | Expr::Not(_) => false,
+    })
+}
+
+/// A condition by what its leaves are. The parser bounds the depth.
+fn combined(expr: &Expr, leaf: &impl Fn(&Expr) -> bool) -> bool {
     match expr {
-        Expr::Or(members) => members.iter().any(|member| matches(member, request)),
-        Expr::And(members) => members.iter().all(|member| matches(member, request)),
-        Expr::Not(inner) => !matches(inner, request),
-        Expr::One(of, inner) => one(*of, inner, request),
-        Expr::Test(test) => of_request(test, request),
+        Expr::Or(members) => members.iter().any(|member| combined(member, leaf)),
+        Expr::And(members) => members.iter().all(|member| combined(member, leaf)),
+        Expr::Not(inner) => !combined(inner, leaf),
+        Expr::One(..) | Expr::Test(_) => leaf(expr),
     }
 }
 
-/// Whether all of this holds of one hop, call and so on.
-fn one(of: Of, inner: &Expr, request: &Request) -> bool {
-    let holds = |item: Item<'_>| of_item(inner, item);
+/// What a field is read of.
+#[derive(Debug, Clone, Copy)]
+enum Item<'a> {
+    Request(&'a Request),
+    Note(&'a Note),
+    Hop(&'a Hop),
+    Call(&'a Hop, &'a Call),
+    Ledger(&'a LedgerRow),
+    Finding(&'a Finding),
+}
+
+/// Whether this holds of any that the request has.
+fn any(of: Of, request: &Request, holds: impl Fn(Item<'_>) -> bool) -> bool {
     match of {
-        Of::Request | Of::Note => matches(inner, request),
+        Of::Request => holds(Item::Request(request)),
+        Of::Note => request.notes.iter().map(Item::Note).any(holds),
         Of::Hop => request.hops.iter().map(Item::Hop).any(holds),
         Of::Call => request.hops.iter().any(|hop| {
             let mut calls = hop.calls.iter();
@@ -32,46 +53,20 @@ fn one(of: Of, inner: &Expr, request: &Request) -> bool {
     }
 }
 
-/// One of those of which a request has several.
-#[derive(Debug, Clone, Copy)]
-enum Item<'a> {
-    Hop(&'a Hop),
-    Call(&'a Hop, &'a Call),
-    Ledger(&'a LedgerRow),
-    Finding(&'a Finding),
-}
-
-fn of_item(expr: &Expr, item: Item<'_>) -> bool {
-    match expr {
-        Expr::Or(members) => members.iter().any(|member| of_item(member, item)),
-        Expr::And(members) => members.iter().all(|member| of_item(member, item)),
-        Expr::Not(inner) => !of_item(inner, item),
-        Expr::Test(test) => match (test.field.read, item) {
-            (Read::Hop(read), Item::Hop(hop)) => holds(test, &read(hop)),
-            (Read::Call(read), Item::Call(hop, call)) => holds(test, &read(hop, call)),
-            (Read::Ledger(read), Item::Ledger(row)) => holds(test, &read(row)),
-            (Read::Finding(read), Item::Finding(finding)) => holds(test, &read(finding)),
-            // The parser lets no other stand there.
-            _ => false,
-        },
-        Expr::One(..) => false,
-    }
-}
-
-fn of_request(test: &Test, request: &Request) -> bool {
-    match test.field.read {
-        Read::Request(read) => holds(test, &read(request)),
-        Read::Note(read) => request.notes.iter().any(|note| holds(test, &read(note))),
-        Read::Hop(read) => request.hops.iter().any(|hop| holds(test, &read(hop))),
-        Read::Call(read) => request.hops.iter().any(|hop| {
-            let mut calls = hop.calls.iter();
-            calls.any(|call| holds(test, &read(hop, call)))
-        }),
-        Read::Ledger(read) => request.ledger.iter().any(|row| holds(test, &read(row))),
-        Read::Finding(read) => {
-            let mut findings = request.findings.iter();
-            findings.any(|finding| holds(test, &read(finding)))
-        }
+/// Whether a comparison holds of one of what its field is of; the parser lets no other leaf stand
+/// there.
+fn of_item(leaf: &Expr, item: Item<'_>) -> bool {
+    let Expr::Test(test) = leaf else {
+        return false;
+    };
+    match (test.field.read, item) {
+        (Read::Request(read), Item::Request(request)) => holds(test, &read(request)),
+        (Read::Note(read), Item::Note(note)) => holds(test, &read(note)),
+        (Read::Hop(read), Item::Hop(hop)) => holds(test, &read(hop)),
+        (Read::Call(read), Item::Call(hop, call)) => holds(test, &read(hop, call)),
+        (Read::Ledger(read), Item::Ledger(row)) => holds(test, &read(row)),
+        (Read::Finding(read), Item::Finding(finding)) => holds(test, &read(finding)),
+        _ => false,
     }
 }
 

@@ -160,23 +160,29 @@ fn flag(table: Table, number: usize) -> String {
     format!("{table} test {number}")
 }
 
-/// A plan that is true where the condition holds, and false or null where not. The parser bounds
-/// the depth.
+/// A plan that is true where the condition holds, and false or null where not.
 fn plan(expr: &Expr, others: &mut Vec<(Table, Vec<Plan>)>) -> Plan {
+    combined(expr, &mut |leaf| match leaf {
+        Expr::One(of, inner) => any_row(table_of(*of), combined(inner, &mut of_row), others),
+        Expr::Test(test) if table(test.field) != Table::Requests => {
+            any_row(table(test.field), of_row(leaf), others)
+        }
+        leaf => of_row(leaf),
+    })
+}
+
+/// A condition by what its leaves are. The parser bounds the depth.
+fn combined(expr: &Expr, leaf: &mut impl FnMut(&Expr) -> Plan) -> Plan {
     let mut all = |members: &[Expr], join: fn(Plan, Plan) -> Plan| {
-        let members = members.iter().map(|member| plan(member, others));
+        let members = members.iter().map(|member| combined(member, leaf));
         joined(members.collect(), join).unwrap_or_else(|| lit(false))
     };
     match expr {
         Expr::Or(members) => all(members, Plan::or),
         Expr::And(members) => all(members, Plan::and),
         // Without `not`, null and false come to the same; below one they have to be told apart.
-        Expr::Not(inner) => plan(inner, others).fill_null(lit(false)).not(),
-        Expr::One(of, inner) => any_row(table_of(*of), of_row(inner), others),
-        Expr::Test(test) => match table(test.field) {
-            Table::Requests => of_test(test),
-            table => any_row(table, of_test(test), others),
-        },
+        Expr::Not(inner) => combined(inner, leaf).fill_null(lit(false)).not(),
+        Expr::One(..) | Expr::Test(_) => leaf(expr),
     }
 }
 
@@ -194,16 +200,11 @@ fn any_row(table: Table, test: Plan, others: &mut Vec<(Table, Vec<Plan>)>) -> Pl
     col(flag(table, tests.len() - 1))
 }
 
-/// A condition on a single row of another table.
-fn of_row(expr: &Expr) -> Plan {
-    let all = |members: &[Expr], join: fn(Plan, Plan) -> Plan| {
-        joined(members.iter().map(of_row).collect(), join).unwrap_or_else(|| lit(false))
-    };
-    match expr {
-        Expr::Or(members) => all(members, Plan::or),
-        Expr::And(members) => all(members, Plan::and),
-        Expr::Not(inner) | Expr::One(_, inner) => of_row(inner).fill_null(lit(false)).not(),
+/// A comparison on a single row; the parser lets no other leaf stand there.
+fn of_row(leaf: &Expr) -> Plan {
+    match leaf {
         Expr::Test(test) => of_test(test),
+        _ => lit(false),
     }
 }
 

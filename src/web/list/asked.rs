@@ -109,10 +109,7 @@ fn query(params: &Params, rows: usize) -> Result<Query, Problem> {
     let until = instant_of(params, "until")?;
     if let Some(since) = since {
         let end = until.unwrap_or_else(|| period::up(UnixNanos(clock::unix_nanos())));
-        if since >= end {
-            let text = params.get("since").unwrap_or_default();
-            return Err(bad("since", text, "before `until`, and before now"));
-        }
+        period::in_order(params, since, end)?;
     }
     Ok(Query {
         outcome: params.choice("outcome", &outcome_words())?,

@@ -23,23 +23,21 @@ pub fn findings(snapshot: &Snapshot, ask: &Ask, which: &Which) -> Result<Finding
     let frame = Frame::of(ask);
     let wanted = wanted(which.service.as_ref());
     let now = snapshot.sums(&frame.now, &wanted)?.findings;
-    let mut rules: BTreeMap<Rule, u64> = BTreeMap::new();
-    for (key, finding) in &now {
-        if let Some(rule) = rule_of(key) {
+    let (groups, others) = groups(snapshot, &frame, &now, which, frame.rows)?;
+    let cases = |which: &Which| {
+        let mut rules: BTreeMap<Rule, u64> = BTreeMap::new();
+        for (_, rule, _, finding) in matching(snapshot, &now, which) {
             *rules.entry(rule).or_default() += finding.count;
         }
-    }
-    let (groups, others) = groups(snapshot, &frame, &now, which, frame.rows)?;
-    let mut asked: BTreeMap<Rule, u64> = BTreeMap::new();
-    for (_, rule, _, finding) in matching(snapshot, &now, which) {
-        *asked.entry(rule).or_default() += finding.count;
-    }
+        rules
+    };
+    let all = Which::default();
     Ok(Findings {
         window: frame.window,
-        sentence: words::findings(&groups, &asked, *which == Which::default()),
+        sentence: words::findings(&groups, &cases(which), *which == all),
         groups,
         others,
-        rules: rules.into_iter().collect(),
+        rules: cases(&all).into_iter().collect(),
         samples: snapshot.is_sample(),
     })
 }
