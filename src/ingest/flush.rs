@@ -33,6 +33,8 @@ pub struct Pace {
     pub spans: usize,
     /// From about so many bytes of fresh rows on at once.
     pub bytes: usize,
+    /// From one look at what is to be merged or too old to the next.
+    pub upkeep: Nanos,
 }
 
 impl Default for Pace {
@@ -41,6 +43,7 @@ impl Default for Pace {
             after: Nanos::from_secs(10),
             spans: 250_000,
             bytes: 256 << 20,
+            upkeep: Nanos::from_secs(15),
         }
     }
 }

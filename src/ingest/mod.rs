@@ -166,10 +166,11 @@ impl Ingest {
             let work = move || replay::run(&replaying, replay, end);
             spawn("replay".into(), Box::new(work))?;
             let flushed = Arc::clone(&opened);
+            let every = durable.pace.upkeep;
             let work = move || flush::run(&flushing, &flushed, &durable.pace);
             spawn("flush".into(), Box::new(work))?;
             let kept = Arc::clone(&shared);
-            spawn("upkeep".into(), Box::new(move || upkeep::run(&kept)))?;
+            spawn("upkeep".into(), Box::new(move || upkeep::run(&kept, every)))?;
             log = Some(opened);
         }
         let learning = Arc::clone(&shared);

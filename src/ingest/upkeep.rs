@@ -11,53 +11,70 @@ use crate::model::{Nanos, UnixNanos};
 use crate::store::StoreError;
 use crate::telemetry::{Table, Upkeep, clock};
 
-/// From one round to the next.
-const ROUND: Duration = Duration::from_secs(15);
-
-/// Works until the handle says stop.
-pub(super) fn run(shared: &Shared) {
+/// Works until the handle says stop; a round begins so long after the former one.
+pub(super) fn run(shared: &Shared, every: Nanos) {
+    let every = Duration::from_nanos(every.0.max(1_000_000) as u64);
     let mut failing = [false; 2];
-    let mut wall = Wall::default();
+    let mut wall = Wall::new(
+        Nanos(clock::monotonic_nanos()),
+        shared.store.stats().came,
+    );
+    let is_closing = || shared.closing.load(Ordering::Acquire);
     loop {
-        shared.flush.nap(ROUND);
-        if shared.closing.load(Ordering::Acquire) {
+        shared.flush.nap(every);
+        // Between two merges there is a look at what is too old: while a lot comes, there may
+        // always be another merge.
+        let mut merges = true;
+        while merges && !is_closing() {
+            let now = wall.believed(
+                Nanos(clock::monotonic_nanos()),
+                UnixNanos(clock::unix_nanos()),
+            );
+            let [compacting, pruning] = &mut failing;
+            tell(shared, "retention", prune(shared, now), pruning);
+            let merged = compact(shared, now);
+            merges = matches!(merged, Ok(true));
+            tell(shared, "compaction", merged, compacting);
+        }
+        if is_closing() {
             return;
         }
-        let now = wall.believed(
-            Nanos(clock::monotonic_nanos()),
-            UnixNanos(clock::unix_nanos()),
-        );
-        let compacted = shared.store.compact(Some(now)).map(|compacted| {
-            if compacted.merged > 0 {
-                tracing::debug!(
-                    compaction.merged = compacted.merged,
-                    compaction.made = compacted.made,
-                    compaction.dropped = compacted.dropped,
-                    "compacted"
-                );
-            }
-            compacted.merged > 0
-        });
-        tell(shared, "compaction", compacted, &mut failing[0]);
-        let pruned = shared.store.prune(now).map(|pruned| {
-            if pruned.hours > 0 {
-                tracing::info!(
-                    retention.hours = pruned.hours,
-                    retention.requests = pruned.requests,
-                    retention.bytes = pruned.bytes,
-                    "removed the oldest hours"
-                );
-            }
-            pruned.hours > 0
-        });
-        tell(shared, "retention", pruned, &mut failing[1]);
         show(shared);
     }
 }
 
+/// Removes what is too old or too much; whether it was anything.
+fn prune(shared: &Shared, now: UnixNanos) -> Result<bool, StoreError> {
+    let pruned = shared.store.prune(now)?;
+    if pruned.hours > 0 {
+        tracing::info!(
+            retention.hours = pruned.hours,
+            retention.requests = pruned.requests,
+            retention.bytes = pruned.bytes,
+            "removed the oldest hours"
+        );
+    }
+    Ok(pruned.hours > 0)
+}
+
+/// Makes the next merge, if there is one; whether there was.
+fn compact(shared: &Shared, now: UnixNanos) -> Result<bool, StoreError> {
+    let compacted = shared.store.compact_some(now)?;
+    if compacted.merged > 0 {
+        tracing::debug!(
+            compaction.merged = compacted.merged,
+            compaction.made = compacted.made,
+            compaction.dropped = compacted.dropped,
+            "compacted"
+        );
+    }
+    Ok(compacted.merged > 0)
+}
+
 /// The time of day, which decides what is old, held against a clock that nobody sets. One that
 /// jumps is believed only when it stays there: what was removed for a clock that was wrong for a
-/// moment does not come back.
+/// moment does not come back. At the start it is held against the last that the store knows: after
+/// a pause nothing is old until the clock has run for a while, so that it can be set.
 #[derive(Debug, Default)]
 struct Wall {
     /// Both clocks when they last agreed.
@@ -72,6 +89,14 @@ impl Wall {
     const JUMP: Nanos = Nanos::from_secs(600);
     /// How long a jump is doubted.
     const DOUBT: Nanos = Nanos::from_secs(3600);
+
+    /// `known` is the last time that is known of.
+    fn new(steady: Nanos, known: Option<UnixNanos>) -> Self {
+        Self {
+            agreed: known.map(|known| (steady, known)),
+            doubted: None,
+        }
+    }
 
     /// The time to go by: the wall clock's, or after a jump what it would be without.
     fn believed(&mut self, steady: Nanos, wall: UnixNanos) -> UnixNanos {
@@ -90,10 +115,10 @@ impl Wall {
             return wall;
         }
         if since == steady {
-            tracing::warn!(
+            tracing::info!(
                 %wall, %expected,
-                "the clock jumped; it does not decide what is old until it has stayed there for an \
-                 hour"
+                "the clock is not where it was; it does not decide what is old until it has stayed \
+                 there for an hour"
             );
         }
         expected
@@ -171,6 +196,30 @@ mod tests {
             let (steady, now) = at(60);
             assert_eq!(wall.believed(steady, now), now, "{jump}");
         }
+    }
+
+    #[test]
+    fn a_clock_that_is_wrong_at_the_start_makes_nothing_old_for_an_hour() {
+        let (steady, known) = at(0);
+        for wrong in [40 * DAY, -40 * DAY] {
+            let mut wall = Wall::new(steady, Some(known));
+            let set = |second| at(second).1.shifted(Nanos::from_secs(wrong));
+            for second in (15..3600).step_by(15) {
+                let (steady, now) = at(second);
+                assert_eq!(wall.believed(steady, set(second)), now, "{wrong}");
+            }
+            // It was put right.
+            assert_eq!(wall.believed(at(3605).0, at(3605).1), at(3605).1);
+            // Or it was the store that was long closed.
+            let mut wall = Wall::new(steady, Some(known));
+            wall.believed(at(15).0, set(15));
+            assert_eq!(wall.believed(at(3615).0, set(3615)), set(3615), "{wrong}");
+        }
+        // A restart, and a store that knows of no time.
+        let mut wall = Wall::new(steady, Some(known));
+        assert_eq!(wall.believed(at(0).0, at(500).1), at(500).1);
+        let mut wall = Wall::new(steady, None);
+        assert_eq!(wall.believed(at(15).0, at(15).1), at(15).1);
     }
 
     #[test]

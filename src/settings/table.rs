@@ -166,10 +166,12 @@ settings! {
         flush_spans: u64, COUNT, "250000";
         /// Write finished requests into files as soon as they take about so many bytes.
         flush_bytes: u64, BYTES, "256MiB";
-        /// Keep requests so long, 0 for ever; whole hours go.
+        /// Keep requests so long from when they came, 0 for ever; whole hours go.
         retain_for: Duration, AGE, "30d";
         /// Keep at most so many bytes of files, 0 for no limit; the oldest hours go first.
         retain_bytes: u64, ROOM, "0";
+        /// Look so often for files to merge and for hours to remove.
+        upkeep_every: Duration, DURATION, "15s";
         /// Merge so many files of like size into one.
         compact_fan_in: u64, COUNT, "4";
         /// Make one of all files of an hour so long after its end, when few late spans come.

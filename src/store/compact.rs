@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
 use super::count::Outcomes;
-use super::durable::{Change, Durable};
+use super::durable::{Change, Durable, State};
 use super::error::StoreError;
 use super::folder::bounds;
 use super::index::Dead;
@@ -41,59 +41,86 @@ pub struct Compacted {
     pub took: Nanos,
 }
 
+impl Compacted {
+    /// Adds what the next one did.
+    fn add(&mut self, next: &Self) {
+        self.merged += next.merged;
+        self.made += next.made;
+        self.dropped += next.dropped;
+        self.bytes_before += next.bytes_before;
+        self.bytes_after += next.bytes_after;
+        self.took += next.took;
+    }
+}
+
 /// Merges what there is to merge at `now`; without an instant everything: each hour becomes one
 /// part, as far as the ceiling allows, without superseded rows.
 pub(super) fn compact(durable: &Durable, now: Option<UnixNanos>) -> Result<Compacted, StoreError> {
+    let mut all = Compacted::default();
+    loop {
+        let done = compact_some(durable, now)?;
+        if done.merged == 0 {
+            return Ok(all);
+        }
+        all.add(&done);
+    }
+}
+
+/// The next merge of these, if there is one.
+pub(super) fn compact_some(
+    durable: &Durable,
+    now: Option<UnixNanos>,
+) -> Result<Compacted, StoreError> {
     let started = clock::monotonic_nanos();
     let maintenance = durable.maintenance.lock();
     let _maintenance = maintenance.unwrap_or_else(PoisonError::into_inner);
     let mut done = Compacted::default();
-    let hours: BTreeSet<u64> = {
-        let state = durable.state();
-        state.parts.iter().map(|part| part.meta.hour).collect()
-    };
-    for hour in hours {
-        loop {
-            let state = durable.state();
-            let parts = state.parts.iter().filter(|part| part.meta.hour == hour);
-            let parts: Vec<Arc<Part>> = parts.map(Arc::clone).collect();
-            drop(state);
-            let Some(plan) = plan(&parts, hour, now, &durable.options.compaction) else {
-                break;
-            };
-            drop(parts);
-            run(durable, hour, plan, &mut done)?;
-        }
+    if let Some(plan) = next(&durable.state(), now, &durable.options.compaction) {
+        run(durable, plan, &mut done)?;
     }
     durable.tidy();
     done.took = Nanos(clock::monotonic_nanos() - started);
     Ok(done)
 }
 
+/// What to merge next.
+fn next(state: &State, now: Option<UnixNanos>, config: &Compaction) -> Option<Plan> {
+    let mut lots: BTreeMap<(u64, Option<u64>), Vec<&Arc<Part>>> = BTreeMap::new();
+    for part in &state.parts {
+        let of = (part.meta.hour, part.meta.lot());
+        lots.entry(of).or_default().push(part);
+    }
+    let mut lots = lots.into_iter();
+    lots.find_map(|((hour, lot), parts)| plan(parts, (hour, lot.unwrap_or(hour)), now, config))
+}
+
 #[derive(Debug)]
 struct Plan {
+    hour: u64,
     parts: Vec<Arc<Part>>,
     settled: bool,
 }
 
-/// What to merge next of the parts of an hour.
+/// What to merge next of parts of one partition, `hour`, that may become one when another, `last`,
+/// is over.
 fn plan(
-    parts: &[Arc<Part>],
-    hour: u64,
+    mut parts: Vec<&Arc<Part>>,
+    (hour, last): (u64, u64),
     now: Option<UnixNanos>,
     config: &Compaction,
 ) -> Option<Plan> {
     // A damaged part stays as it is, for whoever can put it right.
-    let mut parts: Vec<&Arc<Part>> = parts.iter().filter(|part| !part.is_faulty()).collect();
+    parts.retain(|part| !part.is_faulty());
     parts.sort_by_key(|part| (spans(part), part.meta.generation));
     let settle = Nanos(i64::try_from(config.settle.as_nanos()).unwrap_or(i64::MAX));
-    let end = bounds(hour).1.shifted(settle);
+    let end = bounds(last).1.shifted(settle);
     let over = now.is_none_or(|now| end <= now);
     let all = now.is_none() || !parts.iter().any(|part| part.meta.settled);
     if over && all {
         let few = fitting(&parts, config.max_spans);
         if few.len() > 1 {
             return Some(Plan {
+                hour,
                 parts: few,
                 settled: true,
             });
@@ -112,6 +139,7 @@ fn plan(
         let few = fitting(tier.get(..fan_in)?, config.max_spans);
         if few.len() > 1 {
             return Some(Plan {
+                hour,
                 parts: few,
                 settled: false,
             });
@@ -122,6 +150,7 @@ fn plan(
         dead > 0 && (now.is_none() || dead * 100 > config.dead_percent * traces)
     })?;
     Some(Plan {
+        hour,
         settled: worn.meta.settled,
         parts: vec![Arc::clone(worn)],
     })
@@ -141,7 +170,8 @@ fn spans(part: &Part) -> u64 {
     part.meta.rows(Table::Spans)
 }
 
-fn run(durable: &Durable, hour: u64, plan: Plan, done: &mut Compacted) -> Result<(), StoreError> {
+fn run(durable: &Durable, plan: Plan, done: &mut Compacted) -> Result<(), StoreError> {
+    let hour = plan.hour;
     let id = durable.next_id()?;
     // What is merged again soon is not worth the time.
     let encoding = if plan.settled {
@@ -160,6 +190,7 @@ fn run(durable: &Durable, hour: u64, plan: Plan, done: &mut Compacted) -> Result
     }
     let mut part = writer.finish()?;
     part.meta.settled = plan.settled;
+    part.meta.came = plan.parts.iter().filter_map(|part| part.meta.came).max();
 
     let mut manifest = durable.manifest();
     let state = durable.state();

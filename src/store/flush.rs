@@ -167,6 +167,7 @@ fn write(
     by_hour: BTreeMap<u64, Vec<(usize, Share)>>,
 ) -> Result<Vec<NewPart>, StoreError> {
     let mut parts = Vec::with_capacity(by_hour.len());
+    let came = clock::unix_nanos();
     for (hour, traces) in by_hour {
         let id = durable.next_id()?;
         let mut writer = PartWriter::new(durable, hour, &id, Encoding::FAST);
@@ -183,7 +184,9 @@ fn write(
                 }
             }
         }
-        parts.push(writer.finish()?);
+        let mut part = writer.finish()?;
+        part.meta.came = Some(came);
+        parts.push(part);
     }
     Ok(parts)
 }

@@ -13,9 +13,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::count::Outcomes;
 use super::error::OpenError;
-use super::folder::{Folder, partition};
+use super::folder::{Folder, bounds, hour_of, partition};
+use super::share::CLAMP;
 use super::tables::Table;
 use super::whole::{Existing, Whole};
+use crate::model::UnixNanos;
 
 /// The format of a store that is written. It rises when an older Dwindle would misread it.
 pub(super) const FORMAT: u32 = 1;
@@ -57,6 +59,10 @@ pub(super) struct PartMeta {
     /// Its hour was over when it was made of all parts of the hour.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) settled: bool,
+    /// When the newest of its traces came, by this machine's clock, in nanoseconds since 1970.
+    /// Parts did not always say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) came: Option<u64>,
     /// The first start of a span, in nanoseconds since 1970.
     pub(super) first: u64,
     /// The last end of a span.
@@ -106,6 +112,7 @@ impl PartMeta {
             hour,
             generation: 0,
             settled: false,
+            came: None,
             first: u64::MAX,
             last: 0,
             min_start: u64::MAX,
@@ -129,6 +136,24 @@ impl PartMeta {
     /// Bytes of its tables' files.
     pub(super) fn bytes(&self) -> u64 {
         self.tables.values().map(|table| table.bytes).sum()
+    }
+
+    /// The hour that it is dated by, when its own says nothing: of what has no plausible start, and
+    /// of what starts after `now`, only when it came is known.
+    pub(super) fn dated(&self, now: UnixNanos) -> u64 {
+        let strange = self.hour == CLAMP || bounds(self.hour).0 > now;
+        if !strange {
+            return self.hour;
+        }
+        let came = self.came.map(|came| hour_of(UnixNanos(came)));
+        came.unwrap_or_else(|| hour_of(UnixNanos(self.max_start)))
+    }
+
+    /// Which parts of its partition it may be merged with: those of one answer. What has no
+    /// plausible start is kept apart by the hour in which it came, lest what comes keep it for ever.
+    pub(super) fn lot(&self) -> Option<u64> {
+        let came = self.came.filter(|_| self.hour == CLAMP)?;
+        Some(hour_of(UnixNanos(came)))
     }
 
     /// How many traces of it are superseded.

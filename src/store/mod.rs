@@ -403,6 +403,17 @@ impl Store {
         }
     }
 
+    /// The next merge that is due at `now`; [`merged`](Compacted::merged) is 0 if there is none.
+    ///
+    /// # Errors
+    /// As [`compact`](Self::compact).
+    pub fn compact_some(&self, now: UnixNanos) -> Result<Compacted, StoreError> {
+        match self.writable()? {
+            Some(durable) => compact::compact_some(durable, Some(now)),
+            None => Ok(Compacted::default()),
+        }
+    }
+
     /// Removes the oldest hours, as far as [`Options::retention`] says at `now`.
     ///
     /// # Errors

@@ -42,11 +42,15 @@ pub struct Compaction {
     pub dead_percent: u64,
 }
 
-/// What is kept; the oldest hours go first, whole. Without a limit everything is kept.
+/// What is kept; the oldest hours go first, whole. Without a limit everything is kept. What starts
+/// at no plausible time, or in the future, is as old as it is here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
-    /// Hours that ended longer ago go.
+    /// Hours go that ended longer ago, and of which nothing came since: what was old when it came
+    /// stays as long as anything.
     pub max_age: Option<Duration>,
+    /// Hours go that ended longer ago, whenever they came.
+    pub max_past: Option<Duration>,
     /// While all files take more bytes, the oldest hour goes; the newest one stays.
     pub max_bytes: Option<u64>,
 }

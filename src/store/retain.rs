@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use super::durable::{Change, Durable};
 use super::error::StoreError;
-use super::folder::{bounds, hour_of};
+use super::folder::bounds;
 use super::manifest::{Manifest, PartMeta};
 use super::options::Retention;
-use super::share::CLAMP;
 use super::tables::Table;
 use crate::model::{Nanos, UnixNanos};
 
@@ -59,29 +59,26 @@ pub(super) fn plan(
     now: UnixNanos,
     retention: &Retention,
 ) -> (Pruned, BTreeSet<String>) {
-    // What starts at no plausible time is as old as the last start of its part says.
+    // By what it is dated by; then by partition, for what has no plausible start beside the rest.
     let mut hours: BTreeMap<(u64, u64), Vec<&PartMeta>> = BTreeMap::new();
     for part in &manifest.parts {
-        let last = match part.hour {
-            CLAMP => hour_of(UnixNanos(part.max_start)),
-            hour => hour,
-        };
-        hours.entry((part.hour, last)).or_default().push(part);
+        let key = (part.dated(now), part.hour);
+        hours.entry(key).or_default().push(part);
     }
     let newest = hours.keys().next_back().copied();
     let mut left: u64 = manifest.parts.iter().map(PartMeta::bytes).sum();
     let mut pruned = Pruned::default();
     let mut remove = BTreeSet::new();
     let mut gone = BTreeSet::new();
-    for ((hour, last), parts) in hours {
+    for (key, parts) in hours {
         let bytes: u64 = parts.iter().map(|part| part.bytes()).sum();
         let too_many = retention.max_bytes.is_some_and(|most| left > most);
-        let too_old = is_older(last, now, retention);
-        if !(too_old || too_many && newest != Some((hour, last))) {
+        let too_old = is_too_old(key.0, &parts, now, retention);
+        if !(too_old || too_many && newest != Some(key)) {
             continue;
         }
         left -= bytes;
-        gone.insert(hour);
+        gone.insert(key);
         pruned.bytes += bytes;
         for part in parts {
             pruned.parts += 1;
@@ -98,9 +95,20 @@ pub(super) fn plan(
     (pruned, remove)
 }
 
-fn is_older(hour: u64, now: UnixNanos, retention: &Retention) -> bool {
-    retention.max_age.is_some_and(|age| {
-        let age = Nanos(i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
-        now.since(bounds(hour).1) > age
-    })
+fn is_too_old(
+    hour: u64,
+    parts: &[&PartMeta],
+    now: UnixNanos,
+    retention: &Retention,
+) -> bool {
+    let ended = bounds(hour).1;
+    let came = parts.iter().filter_map(|part| part.came).max();
+    let here = came.map_or(ended, |came| ended.max(UnixNanos(came)));
+    let is_over = |most: Option<Duration>, since: UnixNanos| {
+        most.is_some_and(|most| {
+            let most = Nanos(i64::try_from(most.as_nanos()).unwrap_or(i64::MAX));
+            now.since(since) > most
+        })
+    };
+    is_over(retention.max_age, here) || is_over(retention.max_past, ended)
 }

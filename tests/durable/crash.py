@@ -21,10 +21,16 @@ import tempfile
 import threading
 import time
 
-from server import Sender, Server, Tests, command, equal, trace
+from server import Sender, Server, Tests, command, equal, text, trace
 
 # Everything happens all the time: each kill has a good chance to hit a flush or a compaction.
-BUSY = ["--quiet", "100ms", "--quiet-incomplete", "300ms", "--flush-after", "200ms"]
+BUSY = [
+    "--quiet", "100ms", "--quiet-incomplete", "300ms", "--flush-after", "200ms",
+    "--upkeep-every", "50ms", "--compact-fan-in", "2",
+]
+# The oldest hours are removed while files take more. What a run sends without its old traces takes
+# less, so that nothing else is removed.
+ROOM = ["--retain-bytes", "12MiB"]
 HOUR = 3600 * 10**9
 
 
@@ -73,11 +79,14 @@ def load(server, ledger, stop, seed, unsent):
             batch = unsent.pop()
         else:
             for _ in range(rng.randint(1, 12)):
-                is_old = rng.random() < 0.05
-                start = time.time_ns() - rng.randint(0, 2 * HOUR) - (10 * HOUR if is_old else 0)
+                is_old = rng.random() < 0.03
+                # Few hours, so that a flush is quick and the next parts soon come to be merged.
+                start = time.time_ns() - rng.randint(0, HOUR // 2) - (rng.randint(10, 12) * HOUR if is_old else 0)
                 spans = trace(rng, start, rng.randint(1, 5))
                 if is_old:
                     ledger.old.update(span["key"] for span in spans)
+                    # So large that the room for all is soon used up, and the oldest hours go.
+                    spans[0]["otlp"]["attributes"].append(text("padding", rng.randbytes(60_000).hex()))
                 if rng.random() < 0.15:
                     cut = rng.randint(0, len(spans) - 1)
                     late.append((time.monotonic() + rng.uniform(0.2, 1.5), spans[cut:]))
@@ -94,7 +103,7 @@ def load(server, ledger, stop, seed, unsent):
             unsent.append(batch)
         if status == 0 or status == 503:
             time.sleep(0.05)
-        time.sleep(rng.uniform(0, 0.03))
+        time.sleep(rng.uniform(0, 0.1))
     # What is held back goes at last, so that no trace stays half by our doing.
     unsent += [some for _, some in late]
 
@@ -142,8 +151,8 @@ def under_way(data):
 def rounds(dwindle, folder, count, seed):
     """Kills at random moments, a third of them when a file is seen under way."""
     rng, ledger, unsent = random.Random(seed), Ledger(), []
-    data, options = folder / "data", [*BUSY, "--retain-for", "6h"]
-    torn, kills = 0, 0
+    data, options = folder / "data", [*BUSY, *ROOM]
+    torn, kills, upkeep = 0, 0, {"compaction": 0, "retention": 0}
     for number in range(count):
         with Server(dwindle, data, *options) as server:
             moment = rng.random()
@@ -158,7 +167,9 @@ def rounds(dwindle, folder, count, seed):
                 ]
                 for thread in threads:
                     thread.start()
-                time.sleep(rng.uniform(0.3, 2.5))
+                time.sleep(rng.uniform(0.3, 4))
+                for kind, count_of in server.upkeep().items():
+                    upkeep[kind] += count_of
             if 0.15 <= moment < 0.5:
                 until = time.monotonic() + 1
                 while not under_way(data) and time.monotonic() < until:
@@ -176,7 +187,10 @@ def rounds(dwindle, folder, count, seed):
                 server.settled()
                 equal(f"exit code of an orderly stop ({server.said()[-500:]})", server.stop(), 0)
             found = check(dwindle, data, ledger)
-    return f"{kills} kills, {torn} with a file under way, {len(ledger.acknowledged)} spans acknowledged, {len(found)} stored, {ledger.counts}"
+    if not all(upkeep.values()):
+        raise AssertionError(f"nothing was merged or removed in all these rounds: {upkeep}")
+    gone = len(ledger.acknowledged) - len(found)
+    return f"{kills} kills, {torn} with a file under way, {upkeep}, {gone} spans of old hours gone, {len(ledger.acknowledged)} spans acknowledged, {len(found)} stored, {ledger.counts}"
 
 
 SEEDS = itertools.count()

@@ -87,6 +87,12 @@ class Server:
             raise AssertionError(f"the account does not add up: {account}")
         return account
 
+    def upkeep(self):
+        """How often parts were merged, and hours removed."""
+        series = 'dwindle_upkeep_runs_total{{kind="{}",result="ok"}}'
+        metrics = self.metrics()
+        return {kind: int(metrics.get(series.format(kind), 0)) for kind in ("compaction", "retention")}
+
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(30)

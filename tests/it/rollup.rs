@@ -276,7 +276,7 @@ fn what_is_merged_or_removed_takes_its_summary_with_it() {
     assert_eq!(sums(&store, &ALL), at_once(all.iter(), &ALL));
     let everything = dwindle::store::Retention {
         max_age: Some(std::time::Duration::ZERO),
-        max_bytes: None,
+        ..Default::default()
     };
     store.prune_to(UnixNanos(u64::MAX), &everything).unwrap();
     assert!(summaries(folder.path()).is_empty());

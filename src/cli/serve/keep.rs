@@ -119,5 +119,6 @@ pub(in crate::cli) fn pace(settings: &Settings) -> Pace {
         after: nanos(*store.flush_after),
         spans: size(*store.flush_spans),
         bytes: size(*store.flush_bytes),
+        upkeep: nanos(*store.upkeep_every),
     }
 }

@@ -149,6 +149,7 @@ pub(super) fn retention(values: &Values) -> Retention {
     Retention {
         max_age: Some(*store.retain_for).filter(|age| !age.is_zero()),
         max_bytes: Some(*store.retain_bytes).filter(|bytes| *bytes > 0),
+        ..Retention::default()
     }
 }
 

@@ -15,7 +15,7 @@ use crate::telemetry::clock;
 /// `dwindle store prune`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct PruneArgs {
-    /// Remove hours that ended longer ago: 14d, 12h
+    /// Remove hours that ended longer ago, whenever their requests came: 14d, 12h
     #[arg(long, value_name = "AGE", value_parser = age)]
     older_than: Option<Duration>,
     /// Remove the oldest hours until the files take no more than this: 50GiB
@@ -54,7 +54,11 @@ pub(super) fn prune(
 ) -> anyhow::Result<Exit> {
     let retention = match (args.older_than, args.max_bytes) {
         (None, None) => retention(&settings.values),
-        (max_age, max_bytes) => Retention { max_age, max_bytes },
+        (max_past, max_bytes) => Retention {
+            max_past,
+            max_bytes,
+            ..Retention::default()
+        },
     };
     if retention == Retention::default() {
         anyhow::bail!(

@@ -192,23 +192,96 @@ fn a_trace_of_many_hours_stays_together() {
     }
 }
 
+const DAY: u64 = 24 * HOUR;
+
+/// By the clock that the store goes by when something comes.
+fn now() -> u64 {
+    dwindle::telemetry::clock::unix_nanos()
+}
+
+fn older(days: u64) -> Option<std::time::Duration> {
+    Some(std::time::Duration::from_hours(24 * days))
+}
+
 #[test]
-fn what_is_clamped_is_as_old_as_its_starts_say() {
+fn what_has_no_plausible_start_is_as_old_as_it_is_here() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), options()).unwrap();
-    store.put(at_hour(1, 40));
-    store.flush().unwrap();
-    store.put(at_hour(2, 2_000_000));
-    store.flush().unwrap();
-    store.put(stored(chain(3, 0, 2), 1));
-    store.flush().unwrap();
-    let retention = Retention {
-        max_age: Some(std::time::Duration::from_hours(24)),
+    // 1970, 2198, and a plausible year to come.
+    let strange = [40, 2_000_000, 1_130_000];
+    for (n, hour) in strange.into_iter().enumerate() {
+        store.put(at_hour(n as u64 + 1, hour));
+        store.flush().unwrap();
+    }
+    let there = || {
+        let there = |trace: u64| store.get(trace_id(trace)).unwrap().is_some();
+        [1, 2, 3].map(there)
+    };
+    for limits in [
+        Retention {
+            max_age: older(30),
+            ..Retention::default()
+        },
+        Retention {
+            max_past: older(30),
+            ..Retention::default()
+        },
+    ] {
+        let later = UnixNanos(now() + 29 * DAY);
+        assert_eq!(store.prune_to(later, &limits).unwrap().parts, 0);
+        assert_eq!(there(), [true; 3]);
+        let later = UnixNanos(now() + 31 * DAY);
+        let would = store.would_prune(later, &limits);
+        assert_eq!((would.hours, would.parts, would.traces), (2, 3, 3));
+    }
+    // What comes later keeps nobody: lots of one hour alone are merged.
+    store.compact(None).unwrap();
+    assert_eq!(partitions(folder.path())[CLAMP], 1);
+    assert!(store.verify().unwrap().is_clean());
+    let limits = Retention {
+        max_age: older(30),
         ..Retention::default()
     };
-    let now = UnixNanos(START + HOUR);
-    let pruned = store.prune_to(now, &retention).unwrap();
-    assert_eq!((pruned.hours, pruned.parts, pruned.traces), (1, 1, 1));
+    let pruned = store.prune_to(UnixNanos(now() + 31 * DAY), &limits);
+    assert_eq!(pruned.unwrap().traces, 3);
+    assert_eq!(there(), [false; 3]);
+}
+
+#[test]
+fn what_was_old_when_it_came_is_kept_as_long_as_anything() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), options()).unwrap();
+    let hour = now() / HOUR;
+    store.put(at_hour(1, hour - 60 * 24));
+    store.put(at_hour(2, hour - 24));
+    store.flush().unwrap();
+    let since = Retention {
+        max_age: older(30),
+        ..Retention::default()
+    };
+    let past = Retention {
+        max_past: older(30),
+        ..Retention::default()
+    };
+    assert_eq!(store.prune_to(UnixNanos(now()), &since).unwrap().traces, 0);
+    // Merged, it is as old as before.
+    store.put(at_hour(3, hour - 60 * 24));
+    store.flush().unwrap();
+    assert_eq!(store.compact(None).unwrap().made, 1);
+    let later = UnixNanos(now() + 29 * DAY);
+    assert_eq!(store.would_prune(later, &since).traces, 0);
+    let later = UnixNanos(now() + 31 * DAY);
+    assert_eq!(store.would_prune(later, &since).traces, 3);
+    // Whoever says how old requests may be means when they were.
+    assert_eq!(store.prune_to(UnixNanos(now()), &past).unwrap().traces, 2);
+    // The oldest hours make room first, whenever they came.
+    store.put(at_hour(4, hour - 60 * 24));
+    store.flush().unwrap();
+    let room = Retention {
+        max_bytes: Some(1),
+        ..Retention::default()
+    };
+    assert_eq!(store.prune_to(UnixNanos(now()), &room).unwrap().traces, 1);
     let there = |trace: u64| store.get(trace_id(trace)).unwrap().is_some();
-    assert_eq!([1, 2, 3].map(there), [false, true, true]);
+    assert_eq!([1, 2, 3, 4].map(there), [false, true, false, false]);
 }

@@ -86,7 +86,11 @@ fn the_oldest_hours_go_whole_and_the_newest_stays() {
     let (folder, all) = three_hours();
     let store = open(folder.path());
     let bytes = store.stats().bytes();
-    let keep = |max_age, max_bytes| Retention { max_age, max_bytes };
+    let keep = |max_past, max_bytes| Retention {
+        max_past,
+        max_bytes,
+        ..Retention::default()
+    };
     // The last hour of the parts ends 45 minutes after START + 2 hours.
     let now = UnixNanos(START + 3 * HOUR);
     let kept = store.prune_to(now, &keep(Some(Duration::from_hours(9)), Some(bytes)));
