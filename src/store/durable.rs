@@ -42,7 +42,9 @@ pub(super) struct Durable {
     state: RwLock<Arc<State>>,
     /// Held by whoever commits.
     manifest: Mutex<Manifest>,
-    /// Held by whoever merges or removes parts, which takes longer than a commit.
+    /// Held by whoever brings what is fresh into parts, which takes longer than a commit.
+    pub(super) flushing: Mutex<()>,
+    /// Held by whoever merges or removes parts, which does too.
     pub(super) maintenance: Mutex<()>,
     next_part: AtomicU64,
     /// The last commit of this process, or the one that it is about to make.
@@ -115,6 +117,7 @@ impl Durable {
             next_part: AtomicU64::new(manifest.next_part),
             generation: AtomicU64::new(manifest.generation),
             manifest: Mutex::new(manifest),
+            flushing: Mutex::new(()),
             maintenance: Mutex::new(()),
             garbage: Mutex::new(Vec::new()),
             summaries: Arc::default(),

@@ -3,11 +3,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
 
 use super::count::Outcomes;
 use super::durable::{Change, Durable};
 use super::error::StoreError;
-use super::memory::{Memory, Stored, Superseding};
+use super::memory::{Memory, Stored, Superseding, Unflushed};
 use super::parquet::Encoding;
 use super::rollup::after_flush;
 use super::share::{Share, partition_of, shares};
@@ -56,8 +57,12 @@ impl Flushed {
 /// Brings what is fresh into parts, as far as [`PARTS`] of them allow.
 pub(super) fn flush(durable: &Durable, memory: &Memory) -> Result<Flushed, StoreError> {
     let started = clock::monotonic_nanos();
-    let mut manifest = durable.manifest();
-    let all = memory.unflushed();
+    let flushing = durable.flushing.lock();
+    let _flushing = flushing.unwrap_or_else(PoisonError::into_inner);
+    let Unflushed {
+        states: all,
+        superseding,
+    } = memory.unflushed();
     if all.is_empty() {
         durable.tidy();
         return Ok(Flushed::default());
@@ -71,7 +76,9 @@ pub(super) fn flush(durable: &Durable, memory: &Memory) -> Result<Flushed, Store
         add: write(durable, &fresh, by_hour)?,
         ..Change::default()
     };
-    change.dead = superseded(durable, &fresh, &memory.superseding());
+    // Others may commit while files are written, and not from here on.
+    let mut manifest = durable.manifest();
+    change.dead = superseded(durable, &fresh, &superseding);
     let sum = |of: fn(&Stored) -> usize| fresh.iter().map(|(_, stored)| of(stored) as u64).sum();
     let mut flushed = Flushed {
         traces: fresh.len() as u64,
@@ -88,7 +95,9 @@ pub(super) fn flush(durable: &Durable, memory: &Memory) -> Result<Flushed, Store
         .iter()
         .map(|part| (part.meta.id.clone(), part.meta.hour));
     let parts: Vec<(String, u64)> = parts.collect();
-    durable.commit(&mut manifest, change, || memory.flushed(&fresh))?;
+    durable.commit(&mut manifest, change, || {
+        memory.flushed(&fresh, &superseding);
+    })?;
     drop(manifest);
     after_flush(durable, &parts, &fresh);
     flushed.took = Nanos(clock::monotonic_nanos() - started);

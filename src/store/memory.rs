@@ -68,6 +68,15 @@ struct Table {
 /// Fresh traces that supersede states in parts: where their spans reach, and what goes.
 pub(super) type Superseding = BTreeMap<TraceId, (Reach, Gone)>;
 
+/// What there is to flush, at one instant: what a trace supersedes that is put again meanwhile is
+/// not yet in its place.
+#[derive(Debug)]
+pub(super) struct Unflushed {
+    /// In the order of ids, each with the number of its put.
+    pub(super) states: Vec<(u64, Stored)>,
+    pub(super) superseding: Arc<Superseding>,
+}
+
 /// The requests of superseded states, by the hour of their start.
 pub(super) type Gone = BTreeMap<u64, Outcomes>;
 
@@ -272,26 +281,24 @@ impl Memory {
     }
 
     /// Every trace that is no sample, with what tells this state of it from others.
-    pub(super) fn unflushed(&self) -> Vec<(u64, Stored)> {
+    pub(super) fn unflushed(&self) -> Unflushed {
         let table = self.read();
         let entries = table.traces.values();
-        entries
+        let states = entries
             .filter(|entry| entry.chunk != SAMPLES)
             .filter_map(|entry| {
                 let stored = table.chunks.get(&entry.chunk)?.get(entry.slot)?;
                 Some((entry.put, stored.clone()))
-            })
-            .collect()
+            });
+        Unflushed {
+            states: states.collect(),
+            superseding: Arc::clone(&table.superseding),
+        }
     }
 
-    /// The traces that supersede states in parts.
-    pub(super) fn superseding(&self) -> Arc<Superseding> {
-        Arc::clone(&self.read().superseding)
-    }
-
-    /// These states are in parts now. Of those that were replaced meanwhile the newer one stays,
-    /// and supersedes what is in the part.
-    pub(super) fn flushed(&self, states: &[(u64, Stored)]) {
+    /// These states are in parts now, where they took the place of what `superseding` says. Of
+    /// those that were replaced meanwhile the newer one stays, and supersedes what is in the part.
+    pub(super) fn flushed(&self, states: &[(u64, Stored)], superseding: &Superseding) {
         let mut table = self.write();
         for (put, stored) in states {
             let id = stored.analysis.trace_id;
@@ -300,7 +307,12 @@ impl Memory {
                 table.remove(id);
             } else if let Some(newer) = table.get(id) {
                 let reach = Reach::of(&newer.trace);
-                let mut gone = Gone::new();
+                // What it superseded when it was put, without what is gone and with what has come.
+                let before = table.superseding.get(&id).map(|(_, gone)| gone);
+                let mut gone = before.cloned().unwrap_or_default();
+                for (hour, outcomes) in superseding.get(&id).iter().flat_map(|(_, gone)| gone) {
+                    gone.entry(*hour).or_default().subtract(outcomes);
+                }
                 for request in &stored.analysis.requests {
                     let hour = gone.entry(hour_of(request.start)).or_default();
                     hour.add(request.outcome, 1);

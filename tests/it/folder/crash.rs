@@ -1,14 +1,16 @@
 //! A process that ends between any two steps of a commit.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use dwindle::model::{Trace, UnixNanos};
 use dwindle::store::tables::Table;
 use dwindle::store::{Fate, Options, Probe, Step, Store, StoreError, Stored};
 
 use super::format::copy;
-use super::{chain, expected, files, height, open, options, requests, stored};
+use super::{HOUR, chain, expected, files, height, open, options, requests, stored};
+use crate::spans::{START, span, trace_id};
 
 /// Decides the fate of step number `at`, and tells how many steps there were.
 fn probed(folder: &Path, at: usize, fate: fn() -> Fate) -> (Store, Arc<AtomicUsize>) {
@@ -241,4 +243,58 @@ fn a_flush_in_the_middle_of_a_merge_counts() {
     assert_eq!(height(&store.snapshot(), Table::Spans), 19 * 3 + 4);
     drop(store);
     nothing_is_left_over(folder.path());
+}
+
+/// Requests of one trace, each of one span, in these hours after [`START`].
+fn over(hours: &[u64]) -> Stored {
+    let spans = hours.iter().map(|hour| {
+        let mut root = span(77, hour + 1, None);
+        root.start = UnixNanos(START + hour * HOUR);
+        root.end = UnixNanos(root.start.0 + 1_000_000);
+        root
+    });
+    let trace = Trace {
+        id: trace_id(77),
+        spans: spans.collect(),
+        logs: Vec::new(),
+    };
+    stored(trace, 1)
+}
+
+#[test]
+fn what_a_trace_supersedes_that_is_put_during_a_flush_stays_until_it_is_flushed_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let store: Arc<OnceLock<Arc<Store>>> = Arc::default();
+    let (during, flushes) = (Arc::clone(&store), AtomicUsize::new(0));
+    let probe = Probe::new(move |step| {
+        // In the middle of the second flush the two states become one.
+        if step == Step::Filter && flushes.fetch_add(1, Ordering::SeqCst) == 1 {
+            during.get().unwrap().put(over(&[0, 3]));
+        }
+        Fate::Go
+    });
+    let options = Options { probe, ..options() };
+    let opened = Arc::new(Store::open(folder.path(), options).unwrap());
+    store.set(Arc::clone(&opened)).unwrap();
+    // So far apart that one does not supersede the other.
+    opened.put(over(&[0]));
+    opened.flush().unwrap();
+    opened.put(over(&[3]));
+    opened.flush_some().unwrap();
+    let both = over(&[0, 3]);
+    let seen = |store: &Store| {
+        let snapshot = store.snapshot();
+        (snapshot.counts().requests.total(), requests(&snapshot))
+    };
+    assert_eq!(seen(&opened), (2, expected([&both])));
+    // A reader sees what is there after a kill.
+    let after = Store::open_to_read(folder.path(), Options::default()).unwrap();
+    assert_eq!(seen(&after).1, expected([&both]));
+    assert_eq!(
+        after.get(trace_id(77)).unwrap().unwrap().trace.spans.len(),
+        2
+    );
+    opened.flush().unwrap();
+    assert_eq!(seen(&opened), (2, expected([&both])));
+    assert!(opened.verify().unwrap().is_clean());
 }
