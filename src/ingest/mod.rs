@@ -29,6 +29,7 @@ mod batch;
 mod flush;
 pub mod log;
 mod merge;
+mod rejoin;
 mod replay;
 mod shared;
 mod typical;
@@ -48,6 +49,7 @@ pub use add::{Added, add};
 pub use assembly::{Assembly, Config, Full, Load, Pushed, Room, Sealed, Why};
 pub use batch::{Accepted, Batch, Refused, Ticket};
 pub use flush::Pace;
+pub use rejoin::rejoin;
 
 use self::batch::Pending;
 use self::log::{Log, LogError};
@@ -146,6 +148,8 @@ impl Ingest {
         let durable = setup.log.clone();
         let shared = Arc::new(Shared::new(setup));
         typical::learn(&shared, false, &mut false);
+        // Before anything else is put.
+        shared.rejoin();
         let mut running = Vec::new();
         let mut spawn = |name: String, work: Box<dyn FnOnce() + Send>| -> std::io::Result<()> {
             running.push(std::thread::Builder::new().name(name).spawn(work)?);

@@ -8,6 +8,7 @@ use super::assembly::{Assembly, Config, Load, Pushed, Room};
 use super::batch::{Batch, Pending, Refused};
 use super::flush::Flush;
 use super::log::Commit;
+use super::rejoin::rejoin;
 use super::{Analyse, Clock, Setup};
 use crate::budget::Policy;
 use crate::model::{Nanos, Span, SpanLog, Trace, TraceId};
@@ -66,6 +67,21 @@ impl Shared {
         self.lock().pushed_below(0);
         self.replaying.store(true, Ordering::Release);
         self.telemetry.set_replaying(true);
+    }
+
+    /// Puts together what came apart while files were missing that are there again.
+    pub(super) fn rejoin(&self) {
+        match rejoin(&self.store, &self.policy, &self.config) {
+            Ok(0) => {}
+            Ok(traces) => tracing::info!(traces, "put together what was left out before"),
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(
+                    error,
+                    "what was left out before stays apart until the next start"
+                );
+            }
+        }
     }
 
     /// Why no batch is taken now, for the sender and for the counters.

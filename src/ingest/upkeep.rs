@@ -15,10 +15,7 @@ use crate::telemetry::{Table, Upkeep, clock};
 pub(super) fn run(shared: &Shared, every: Nanos) {
     let every = Duration::from_nanos(every.0.max(1_000_000) as u64);
     let mut failing = [false; 2];
-    let mut wall = Wall::new(
-        Nanos(clock::monotonic_nanos()),
-        shared.store.stats().came,
-    );
+    let mut wall = Wall::new(Nanos(clock::monotonic_nanos()), shared.store.stats().came);
     let is_closing = || shared.closing.load(Ordering::Acquire);
     loop {
         shared.flush.nap(every);

@@ -190,6 +190,7 @@ fn run(durable: &Durable, plan: Plan, done: &mut Compacted) -> Result<(), StoreE
     }
     let mut part = writer.finish()?;
     part.meta.settled = plan.settled;
+    part.meta.left_out = plan.parts.iter().any(|part| part.meta.left_out);
     part.meta.came = plan.parts.iter().filter_map(|part| part.meta.came).max();
 
     let mut manifest = durable.manifest();
@@ -235,7 +236,7 @@ fn run(durable: &Durable, plan: Plan, done: &mut Compacted) -> Result<(), StoreE
     let change = Change {
         remove: plan.parts.iter().map(|part| part.meta.id.clone()).collect(),
         add: Some(part).filter(|_| made > 0).into_iter().collect(),
-        dead: BTreeMap::new(),
+        ..Change::default()
     };
     let summary = before_merge(durable, &plan.parts);
     drop(plan);

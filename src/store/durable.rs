@@ -70,6 +70,8 @@ pub(super) struct Change {
     pub(super) remove: BTreeSet<String>,
     /// Traces that are superseded, by part.
     pub(super) dead: BTreeMap<String, BTreeMap<TraceId, Outcomes>>,
+    /// Parts that are [left out](PartMeta::left_out) from now on, or not any more.
+    pub(super) left_out: BTreeMap<String, bool>,
 }
 
 impl Durable {
@@ -210,6 +212,11 @@ impl Durable {
         next.generation += 1;
         next.next_part = self.next_part.load(Ordering::Acquire);
         next.parts.retain(|part| !change.remove.contains(&part.id));
+        for part in &mut next.parts {
+            if let Some(left_out) = change.left_out.get(&part.id) {
+                part.left_out = *left_out;
+            }
+        }
         let mut written = DeadFiles::new(self);
         for (id, superseded) in &change.dead {
             let Some(meta) = next.parts.iter_mut().find(|part| part.id == *id) else {

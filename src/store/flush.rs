@@ -10,6 +10,7 @@ use super::durable::{Change, Durable};
 use super::error::StoreError;
 use super::memory::{Memory, Stored, Superseding, Unflushed};
 use super::parquet::Encoding;
+use super::parts::Reach;
 use super::rollup::after_flush;
 use super::share::{Share, partition_of, shares};
 use super::write::{NewPart, PartWriter};
@@ -79,6 +80,7 @@ pub(super) fn flush(durable: &Durable, memory: &Memory) -> Result<Flushed, Store
     // Others may commit while files are written, and not from here on.
     let mut manifest = durable.manifest();
     change.dead = superseded(durable, &fresh, &superseding);
+    change.left_out = left_out(durable, &fresh);
     let sum = |of: fn(&Stored) -> usize| fresh.iter().map(|(_, stored)| of(stored) as u64).sum();
     let mut flushed = Flushed {
         traces: fresh.len() as u64,
@@ -240,4 +242,15 @@ fn superseded(
         }
     }
     dead
+}
+
+/// The parts that cannot be read and may have former states of these traces.
+fn left_out(durable: &Durable, traces: &[(u64, Stored)]) -> BTreeMap<String, bool> {
+    let state = durable.state();
+    let parts = state.parts.iter().filter(|part| {
+        let near = |stored: &Stored| part.reaches(Reach::of(&stored.trace));
+        let near = traces.iter().filter(|(_, stored)| near(stored));
+        !part.meta.left_out && part.leaves_out(near.map(|(_, stored)| stored.trace.id))
+    });
+    parts.map(|part| (part.meta.id.clone(), true)).collect()
 }

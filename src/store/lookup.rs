@@ -64,6 +64,8 @@ pub(super) struct Found {
     pub(super) stored: Option<Stored>,
     /// What of it lies in parts that its state in memory does not supersede.
     pub(super) in_parts: Option<Gone>,
+    /// In how many parts it is.
+    pieces: usize,
 }
 
 /// What is known of a trace of which more came.
@@ -75,6 +77,8 @@ pub struct Former {
     pub error: Option<StoreError>,
     /// What of it lies in the parts of that state; `None` if only the parts themselves can tell.
     pub(super) in_parts: Option<(Arc<State>, Option<Gone>)>,
+    /// In how many parts it is.
+    pieces: usize,
 }
 
 impl Former {
@@ -87,6 +91,7 @@ impl Former {
         let fresh = fresh.filter(|fresh| !fresh.sample);
         match found {
             Ok(found) => Self {
+                pieces: found.pieces,
                 stored: found.stored,
                 error: None,
                 // A fresh state supersedes parts besides.
@@ -95,9 +100,15 @@ impl Former {
             Err(error) => Self {
                 stored: fresh,
                 error: Some(error),
-                in_parts: None,
+                ..Self::default()
             },
         }
+    }
+
+    /// Whether it was put together from several parts: one state of requests that start in several
+    /// hours, or several.
+    pub fn is_of_several(&self) -> bool {
+        self.pieces > 1
     }
 }
 
@@ -149,6 +160,7 @@ fn find(state: &State, asked: Asked, read: &mut Read, known: &Known) -> Result<F
     };
     let (mut revision, mut truncated) = (0, 0);
     let mut in_parts: Option<Gone> = None;
+    let mut pieces = 0;
     // For whoever looks at a trace that did not change since.
     let shown = asked.around.is_none() && asked.fresh.is_none();
     let mut told = told::All::new();
@@ -168,6 +180,7 @@ fn find(state: &State, asked: Asked, read: &mut Read, known: &Known) -> Result<F
             };
             if let Some(piece) = piece {
                 more = true;
+                pieces += 1;
                 if shown {
                     part.told(id, &mut told)?;
                 }
@@ -200,6 +213,7 @@ fn find(state: &State, asked: Asked, read: &mut Read, known: &Known) -> Result<F
         return Ok(Found {
             stored: fresh,
             in_parts,
+            pieces,
         });
     }
     let mut log_from = u64::MAX;
@@ -221,6 +235,7 @@ fn find(state: &State, asked: Asked, read: &mut Read, known: &Known) -> Result<F
             log_from,
         }),
         in_parts,
+        pieces,
     })
 }
 

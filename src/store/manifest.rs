@@ -59,6 +59,9 @@ pub(super) struct PartMeta {
     /// Its hour was over when it was made of all parts of the hour.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) settled: bool,
+    /// More came of traces that it may have while it could not be read: these may have two states.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) left_out: bool,
     /// When the newest of its traces came, by this machine's clock, in nanoseconds since 1970.
     /// Parts did not always say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,6 +115,7 @@ impl PartMeta {
             hour,
             generation: 0,
             settled: false,
+            left_out: false,
             came: None,
             first: u64::MAX,
             last: 0,

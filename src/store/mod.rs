@@ -61,6 +61,7 @@ mod options;
 pub mod parquet;
 mod parts;
 mod pieces;
+mod rejoin;
 mod retain;
 pub mod rollup;
 mod share;
@@ -88,6 +89,7 @@ pub use memory::{Memory, Put, Stored};
 pub use names::Names;
 pub use options::{Compaction, Fate, Options, Probe, Retention, Step};
 pub use pieces::Piece;
+pub use rejoin::Returned;
 pub use retain::Pruned;
 pub use size::{of_log, of_span};
 pub use snapshot::{Snapshot, Window};
@@ -411,6 +413,25 @@ impl Store {
         match self.writable()? {
             Some(durable) => compact::compact_some(durable, Some(now)),
             None => Ok(Compacted::default()),
+        }
+    }
+
+    /// The parts that were left out when more came of their traces, and can be read again: put each
+    /// trace of them that other parts have too together, flush, and say it is
+    /// [done](Self::rejoined).
+    pub fn returned(&self) -> Returned {
+        let durable = self.durable.as_ref().filter(|of| !of.is_read_only());
+        durable.map_or_else(Returned::default, rejoin::returned)
+    }
+
+    /// The traces of these parts have one state each again.
+    ///
+    /// # Errors
+    /// The folder cannot be written; then it is to be done again.
+    pub fn rejoined(&self, returned: Returned) -> Result<(), StoreError> {
+        match self.writable()? {
+            Some(durable) => rejoin::done(durable, returned),
+            None => Ok(()),
         }
     }
 

@@ -14,7 +14,7 @@ use polars::prelude::{
 use super::error::StoreError;
 use super::find::{Footers, each_outcome};
 use super::folder::{Folder, hour_of};
-use super::index::{Dead, Filter, frame_of};
+use super::index::{Dead, Filter, frame_of, hash};
 use super::manifest::{Manifest, PartMeta};
 use super::memory::Gone;
 use super::parquet::{self, FileError, guarded};
@@ -313,6 +313,15 @@ impl Part {
             }
         };
         Some(self.files.filter.get_or_init(|| filter))
+    }
+
+    /// Whether it cannot be read and may have a live state of one of these traces.
+    pub(super) fn leaves_out(&self, mut ids: impl Iterator<Item = TraceId>) -> bool {
+        let may = |id: TraceId| {
+            let filter = self.filter();
+            filter.is_none_or(|filter| filter.may_have(hash(id))) && !self.dead.has(id)
+        };
+        self.is_faulty() && ids.any(may)
     }
 
     /// Whether it may have a live state of a trace; `hash` is that of the id. True of one that

@@ -95,12 +95,7 @@ pub(super) fn plan(
     (pruned, remove)
 }
 
-fn is_too_old(
-    hour: u64,
-    parts: &[&PartMeta],
-    now: UnixNanos,
-    retention: &Retention,
-) -> bool {
+fn is_too_old(hour: u64, parts: &[&PartMeta], now: UnixNanos, retention: &Retention) -> bool {
     let ended = bounds(hour).1;
     let came = parts.iter().filter_map(|part| part.came).max();
     let here = came.map_or(ended, |came| ended.max(UnixNanos(came)));

@@ -6,7 +6,9 @@ use clap::Args as ClapArgs;
 
 use super::{bytes, counted, open, open_to_read, retention};
 use crate::cli::progress::Progress;
+use crate::cli::serve::assembly;
 use crate::cli::{Exit, Printer};
+use crate::ingest;
 use crate::model::UnixNanos;
 use crate::settings::{Settings, parse_age, parse_bytes};
 use crate::store::Retention;
@@ -29,9 +31,17 @@ pub(super) struct PruneArgs {
 pub(super) fn compact(settings: &Settings, printer: &mut Printer) -> anyhow::Result<Exit> {
     let store = open(settings, "compact")?;
     let progress = Progress::work(printer.is_watched(), "merging files");
-    let done = store.compact(None);
+    let config = assembly(&settings.values);
+    let rejoined = ingest::rejoin(&store, &settings.policy, &config);
+    let done = rejoined.and_then(|rejoined| Ok((rejoined, store.compact(None)?)));
     progress.done();
-    let done = done?;
+    let (rejoined, done) = done?;
+    if rejoined > 0 {
+        printer.say(&format!(
+            "{} of a part that could not be read before put together",
+            counted(rejoined, "trace", "traces")
+        ));
+    }
     printer.say(&if done.merged == 0 {
         "nothing to merge".to_owned()
     } else {

@@ -1,8 +1,8 @@
 //! A process that ends between any two steps of a commit.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use dwindle::model::{Trace, UnixNanos};
 use dwindle::store::tables::Table;

@@ -5,6 +5,8 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
+use dwindle::budget::Policy;
+use dwindle::ingest::Config;
 use dwindle::model::{TraceId, UnixNanos};
 use dwindle::query::filter::Filter;
 use dwindle::query::scan::Selection;
@@ -79,6 +81,57 @@ fn a_damaged_part_is_named_and_left_out_and_the_rest_is_served() {
         Err(StoreError::Damaged { .. })
     ));
     same(store.get(trace_id(3)).unwrap(), &all[3]);
+}
+
+/// What came of a trace while a file of its part was away stands by itself, and both are one state
+/// again when the file is there again: a copy of what was there, and what is new.
+#[test]
+fn what_came_while_a_part_was_missing_is_put_together_when_it_is_there_again() {
+    for table in ["spans", "requests"] {
+        let (folder, all) = three_hours();
+        let away = files(&folder.path().join(table), "parquet").remove(1);
+        let kept = folder.path().join("kept");
+        std::fs::rename(&away, &kept).unwrap();
+        let rejoin = |store: &Store| {
+            let (policy, config) = (Policy::default(), Config::default());
+            dwindle::ingest::rejoin(store, &policy, &config).unwrap()
+        };
+        let store = open(folder.path());
+        let more = [chain(4, 1, 3), chain(7, 1, 5)];
+        for trace in &more {
+            let around = (trace.spans[0].start, trace.spans[0].end);
+            let former = store.formers(&[(trace.id, around)]).remove(0);
+            assert!(former.error.is_some() && former.stored.is_none(), "{table}");
+            store.put_after(stored(trace.clone(), 1), &former);
+        }
+        assert_eq!(store.flush().unwrap().superseded, 0);
+        assert_eq!(rejoin(&store), 0);
+        drop(store);
+        std::fs::rename(&kept, &away).unwrap();
+
+        let store = open(folder.path());
+        assert!(!store.verify().unwrap().is_clean());
+        assert_eq!(rejoin(&store), 2, "{table}");
+        let state = |store: &Store, id: u64| {
+            let stored = store.get(trace_id(id)).unwrap().unwrap();
+            let requests = &stored.analysis.requests;
+            (
+                stored.trace.spans.len(),
+                requests.len(),
+                requests[0].revision,
+            )
+        };
+        assert_eq!(state(&store, 4), (3, 1, 2));
+        assert_eq!(state(&store, 7), (5, 1, 2));
+        assert_eq!(rejoin(&store), 0);
+        let verified = store.verify().unwrap();
+        assert!(verified.is_clean(), "{verified:?}");
+        assert_eq!(store.snapshot().counts().requests.total(), 30);
+        store.compact(None).unwrap();
+        assert!(store.verify().unwrap().is_clean());
+        assert_eq!(state(&store, 7), (5, 1, 2));
+        same(store.get(trace_id(10)).unwrap(), &all[10]);
+    }
 }
 
 #[test]

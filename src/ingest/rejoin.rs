@@ -1,0 +1,58 @@
+//! Puts traces together of which more came while a part that has them could not be read.
+
+use std::sync::Arc;
+
+use super::Config;
+use super::merge::merge;
+use super::verdict;
+use crate::budget::{Policy, analyse, contained};
+use crate::model::Trace;
+use crate::store::{Former, Store, StoreError, Stored};
+
+/// So many traces are read and written at once.
+const AT_ONCE: usize = 1_000;
+
+/// Gives each trace one state again that has two, because it came again while a part was damaged
+/// or missing that is there now; returns how many. While it runs nobody else may put traces.
+///
+/// # Errors
+/// The folder cannot be read or written. What was done stays, and the rest is done the next time.
+pub fn rejoin(store: &Store, policy: &Policy, config: &Config) -> Result<u64, StoreError> {
+    let returned = store.returned();
+    if returned.is_empty() {
+        return Ok(0);
+    }
+    let mut count = 0;
+    for traces in returned.traces() {
+        for some in traces?.chunks(AT_ONCE) {
+            for former in store.formers(some) {
+                if let Some(error) = former.error {
+                    return Err(error);
+                }
+                count += u64::from(one(store, policy, config, &former));
+            }
+            store.flush()?;
+        }
+    }
+    store.rejoined(returned)?;
+    Ok(count)
+}
+
+/// Puts a trace as one state; true if it had several.
+fn one(store: &Store, policy: &Policy, config: &Config, former: &Former) -> bool {
+    let Some(known) = former.stored.as_ref().filter(|_| former.is_of_several()) else {
+        return false;
+    };
+    let merged = merge(None, Trace::clone(&known.trace), config);
+    let trace = &merged.trace;
+    let mut analysis = contained(trace, || analyse(trace, policy, &store.typical()));
+    verdict::revise(&mut analysis, Some(known), merged.over);
+    let stored = Stored {
+        trace: Arc::new(merged.trace),
+        analysis: Arc::new(analysis),
+        sample: false,
+        log_from: known.log_from,
+    };
+    store.put_after(stored, former);
+    true
+}
