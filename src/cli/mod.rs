@@ -19,6 +19,7 @@ mod progress;
 mod select;
 mod serve;
 mod shell;
+mod signals;
 mod sql;
 mod store;
 mod trace;

@@ -167,7 +167,10 @@ fn of_store(
         ..Query::default()
     };
     let Page {
-        mut rows, matching, ..
+        mut rows,
+        matching,
+        next,
+        ..
     } = data.ask(|snapshot| requests::page(snapshot, &query))?;
     if by.is_none() {
         // As of files, the earliest first; of more than fit, the latest are shown.
@@ -189,7 +192,8 @@ fn of_store(
     }
     let all = matching.words(|count| count.to_string());
     match args.list.limit {
-        _ if !matching.exceeds(rows.len()) => {}
+        // What is missing then is in files that cannot be read, which are named.
+        _ if next.is_none() => {}
         None => {
             let which = if by.is_some() { "first" } else { "newest" };
             printer.say(&format!(

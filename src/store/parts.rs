@@ -309,7 +309,13 @@ impl Part {
             Ok(filter) => filter,
             Err(why) => {
                 tracing::warn!(file = %path.display(), "{why}; made again from its part");
-                Filter::of_unknown(&self.ids().ok()?)
+                let filter = Filter::of_unknown(&self.ids().ok()?);
+                if !self.files.is_of_another()
+                    && let Err(error) = filter.save(&path)
+                {
+                    tracing::debug!(%error, "the filter is in memory alone");
+                }
+                filter
             }
         };
         Some(self.files.filter.get_or_init(|| filter))

@@ -5,9 +5,11 @@
 //! old file, none, or the whole new one, also after a power cut; a writer that breaks off leaves
 //! nothing behind but, if it was killed, a file whose name begins with `.dwindle-`.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{Builder, NamedTempFile};
 
@@ -20,12 +22,41 @@ pub enum Existing {
     Replace,
 }
 
+/// The files that are under way, by the names that they have meanwhile.
+static UNDER_WAY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn under_way() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes what is under way, for a process that ends without dropping it. None gets its name
+/// afterwards.
+pub fn abandon() {
+    let mut files = under_way();
+    for file in std::mem::take(&mut *files) {
+        fs::remove_file(file).ok();
+    }
+    // Whoever is about to give one its name waits until the end.
+    std::mem::forget(files);
+}
+
 /// A file under way. Dropped without [`Whole::finish`] it is gone.
 #[derive(Debug)]
 pub struct Whole {
     file: BufWriter<NamedTempFile>,
+    listed: Listed,
     path: PathBuf,
     existing: Existing,
+}
+
+/// A file of [`UNDER_WAY`].
+#[derive(Debug)]
+struct Listed(PathBuf);
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        under_way().remove(&self.0);
+    }
 }
 
 impl Whole {
@@ -45,6 +76,7 @@ impl Whole {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let folder = folder(&path);
+        let mut list = under_way();
         let made = builder.tempfile_in(folder);
         // The name that it was to have meanwhile is nobody's matter.
         let file = made.map_err(|error| match error.kind() {
@@ -53,8 +85,12 @@ impl Whole {
             }
             kind => io::Error::new(kind, format!("{kind}, in the folder {}", folder.display())),
         })?;
+        let name = file.path().to_owned();
+        list.insert(name.clone());
+        drop(list);
         Ok(Self {
             file: BufWriter::with_capacity(256 << 10, file),
+            listed: Listed(name),
             path,
             existing,
         })
@@ -62,17 +98,23 @@ impl Whole {
 
     /// Brings all to the disk and gives the file its name.
     pub fn finish(self) -> io::Result<()> {
-        let file = self
-            .file
-            .into_inner()
-            .map_err(io::IntoInnerError::into_error)?;
+        let Self {
+            file,
+            listed,
+            path,
+            existing,
+        } = self;
+        let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.as_file().sync_all()?;
-        let named = match self.existing {
-            Existing::Keep => file.persist_noclobber(&self.path),
-            Existing::Replace => file.persist(&self.path),
+        let list = under_way();
+        let named = match existing {
+            Existing::Keep => file.persist_noclobber(&path),
+            Existing::Replace => file.persist(&path),
         };
+        drop(list);
         named.map_err(|error| error.error)?;
-        sync_folder(folder(&self.path))
+        drop(listed);
+        sync_folder(folder(&path))
     }
 }
 

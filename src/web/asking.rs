@@ -3,6 +3,7 @@
 //! **Invariant**: what touches a disk runs here, a few at a time; a page that waits for a disk
 //! stalls nobody else, and a crowd of them is told to come again instead of filling memory.
 
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -90,6 +91,7 @@ impl From<QueryError> for Problem {
     fn from(error: QueryError) -> Self {
         match error {
             QueryError::Cursor(_) | QueryError::TooMany(_) => Self::Bad(format!("{error}.")),
+            QueryError::Store(error) => error.into(),
             error => Self::logged(&error),
         }
     }
@@ -97,6 +99,24 @@ impl From<QueryError> for Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        Self::logged(&error)
+        match error {
+            StoreError::Damaged { file, what } => {
+                let file = in_store(&file);
+                Self::Unreadable(format!("`{}` ({what})", file.display()))
+            }
+            error => Self::logged(&error),
+        }
     }
+}
+
+/// A file of the store as its folder has it: the table, the date, the hour, and its name; or the
+/// folder of small files and its name. Where the folder is concerns nobody who asks.
+fn in_store(file: &Path) -> PathBuf {
+    let parts: Vec<_> = file.components().collect();
+    let is_hour = |part: &Component<'_>| part.as_os_str().to_string_lossy().starts_with("hour=");
+    let count = if parts.iter().any(is_hour) { 4 } else { 2 };
+    parts
+        .iter()
+        .skip(parts.len().saturating_sub(count))
+        .collect()
 }

@@ -24,6 +24,8 @@ pub(super) enum Problem {
     Method,
     /// More is asked at once than can be answered.
     Busy,
+    /// A stored file that may have what is asked for cannot be read; says which.
+    Unreadable(String),
     /// Our fault; the number is in the log.
     Internal(String),
 }
@@ -35,7 +37,7 @@ impl Problem {
             Self::NotFound(_) | Self::Gone(_) => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Unreadable(_) | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
@@ -52,6 +54,7 @@ impl Problem {
             Self::NotFound(_) | Self::Gone(_) => "Not found",
             Self::Method => "Only GET and HEAD",
             Self::Busy => "Too much at once",
+            Self::Unreadable(_) => "A stored file cannot be read",
             Self::Internal(_) => "Internal error",
         }
     }
@@ -65,6 +68,10 @@ impl Problem {
                  seconds; what is received is not affected."
                     .to_owned()
             }
+            Self::Unreadable(file) => format!(
+                "What is asked for may be in {file}. `dwindle store verify` lists what is damaged; \
+                 after a file is put back, start the server again."
+            ),
             Self::Internal(id) => format!(
                 "The page could not be made; what was received is not affected. \
                  The server's log has the reason under the number {id}."

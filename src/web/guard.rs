@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 
 use super::error;
+use crate::store::Store;
 
 /// Nothing from elsewhere, nothing inline, no frames.
 pub(super) const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
@@ -43,6 +44,27 @@ pub(super) async fn headers(request: Request, next: Next) -> Response {
     headers
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Says on every answer of the API how many files of the store cannot be read, if any: what they have
+/// is in none. Pages say it in words.
+pub(super) async fn left_out(
+    State(store): State<Arc<Store>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let api = error::is_api(request.uri().path());
+    let mut response = next.run(request).await;
+    let faults = if api {
+        store.snapshot().faults().len()
+    } else {
+        0
+    };
+    if faults > 0 {
+        let name = HeaderName::from_static("dwindle-files-left-out");
+        response.headers_mut().insert(name, faults.into());
+    }
     response
 }
 

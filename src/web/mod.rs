@@ -62,6 +62,7 @@ pub enum Keeping {
 pub fn router(state: State) -> Router {
     let guard = guard::Hosts::of(&state.web_addr);
     let telemetry = Arc::clone(&state.telemetry);
+    let store = Arc::clone(&state.store);
     Router::new()
         .route("/", get(fleet::overview))
         .route("/requests", get(list::page))
@@ -118,6 +119,7 @@ pub fn router(state: State) -> Router {
         .method_not_allowed_fallback(error::method)
         .with_state(asking::Site::new(state))
         .merge(telemetry::routes(telemetry))
+        .layer(from_fn_with_state(store, guard::left_out))
         .layer(from_fn(guard::catch))
         .layer(from_fn_with_state(guard, guard::hosts))
         .layer(from_fn(guard::headers))

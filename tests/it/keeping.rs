@@ -144,6 +144,42 @@ fn what_is_imported_is_exported_as_it_was() {
     assert_eq!(output.stdout, std::fs::read(whole).unwrap());
 }
 
+#[cfg(unix)]
+#[test]
+fn an_export_that_a_signal_ends_leaves_nothing() {
+    let kept = Kept::empty();
+    let line = |n: u64| {
+        let (id, padding) = (n + 1, "x".repeat(2_000));
+        format!(
+            r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"traceId":"{id:032x}","spanId":"{id:016x}","name":"{padding}{n}","startTimeUnixNano":"1791363600000000000","endTimeUnixNano":"1791363600000000001"}}]}}]}}]}}"#
+        ) + "\n"
+    };
+    let file = kept.path("many.ndjson");
+    std::fs::write(&file, (0..4_000).map(line).collect::<String>()).unwrap();
+    assert_eq!(code(&kept.import(&[file.into()])), 0);
+    let out = kept.path("out");
+    std::fs::create_dir(&out).unwrap();
+    let there = || std::fs::read_dir(&out).unwrap().count();
+    for (signal, ends) in [("-INT", 130), ("-TERM", 143)] {
+        for (to, target) in [("otlp-json", "/all.ndjson"), ("parquet", "")] {
+            let target = format!("{out}{target}");
+            let args = ["store", "export", "--to", to, "-o", &target];
+            let mut export = kept.command();
+            export.args(args).stderr(std::process::Stdio::null());
+            let mut export = export.spawn().unwrap();
+            while there() == 0 && export.try_wait().unwrap().is_none() {
+                std::thread::yield_now();
+            }
+            assert!(there() > 0 && export.try_wait().unwrap().is_none(), "{to}");
+            let pid = export.id().to_string();
+            let sent = Command::new("kill").args([signal, &pid]).status().unwrap();
+            assert!(sent.success());
+            assert_eq!(export.wait().unwrap().code(), Some(ends), "{to}");
+            assert_eq!(there(), 0, "{to}");
+        }
+    }
+}
+
 #[test]
 fn importing_again_changes_nothing() {
     let kept = Kept::with_samples();

@@ -418,7 +418,7 @@ fn every_setting_of_the_server_has_a_flag_and_its_help_tells_the_default() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.starts_with(&format!("error: {flag}: ")), "{said}");
     }
-    assert_eq!(flags, 34);
+    assert_eq!(flags, 35);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::{Args as ClapArgs, ValueEnum};
 
-use crate::cli::Printer;
 use crate::cli::printer::PrintError;
+use crate::cli::{Printer, signals};
 use crate::files::write::{Compression, Format};
 use crate::store::whole::{Existing, Whole};
 
@@ -144,6 +144,7 @@ impl Target {
                     .with_context(failed)?;
             }
             Out::File(path, existing) => {
+                signals::clean_up();
                 let mut file = Whole::create(path, *existing).with_context(failed)?;
                 let written = write(&mut file);
                 written.and_then(|()| file.finish()).with_context(failed)?;

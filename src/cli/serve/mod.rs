@@ -3,7 +3,6 @@
 mod args;
 pub(super) mod keep;
 mod samples;
-mod signals;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,9 +16,9 @@ use tokio::task::JoinHandle;
 pub use args::ServeArgs;
 
 use self::keep::Kept;
-use self::signals::Signals;
 use super::{Exit, Printer, nanos, size, typical_window, warn_of_variables};
 use crate::budget::analyse;
+use crate::cli::signals::Signals;
 use crate::ingest::{self, Closed, Ingest};
 use crate::model::{Nanos, UnixNanos};
 use crate::otlp::Limits;
@@ -108,7 +107,7 @@ async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
             telemetry.set_ready(true);
             signals.next().await;
         }
-        () = signals.next() => {}
+        _ = signals.next() => {}
     }
     telemetry.set_ready(false);
     printer.say("stopping; another signal stops at once");
@@ -128,7 +127,7 @@ async fn serve(settings: &Settings, printer: &Printer) -> anyhow::Result<Exit> {
             }
             Ok(Exit::Done)
         }
-        () = signals.next() => {
+        _ = signals.next() => {
             printer.say(at_once);
             Ok(Exit::Partial)
         }

@@ -13,6 +13,7 @@ use crate::budget::{Policy, Typical};
 use crate::cli::convert::{Form, Target, TargetArgs, counted, form};
 use crate::cli::progress::Progress;
 use crate::cli::select::{SelectArgs, Selection};
+use crate::cli::signals;
 use crate::cli::{Exit, Printer, learn, typical_window};
 use crate::files;
 use crate::files::write::{Encoded, Format, Losses, Packed};
@@ -279,6 +280,7 @@ fn tables(folder: &Path, force: bool, export: &mut Export<'_>) -> anyhow::Result
     } else {
         Existing::Keep
     };
+    signals::clean_up();
     let mut write = || {
         let mut out = TablesWriter::new(|table| Whole::create(&path(table), existing))?;
         export.rows(&mut out)?;

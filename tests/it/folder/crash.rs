@@ -218,7 +218,7 @@ fn a_flush_in_the_middle_of_a_merge_counts() {
     store.flush().unwrap();
     drop(store);
     let new = second(4);
-    let slot: Arc<std::sync::OnceLock<std::sync::Weak<Store>>> = Arc::default();
+    let slot: Arc<OnceLock<std::sync::Weak<Store>>> = Arc::default();
     let once = Arc::new(AtomicUsize::new(0));
     let probe = {
         let (slot, new) = (Arc::clone(&slot), new.clone());

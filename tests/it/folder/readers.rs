@@ -211,6 +211,17 @@ fn filters_that_are_made_again_lose_no_trace_of_several_parts() {
     check(&store);
     drop(store);
     check(&open(folder.path()));
+    // A reader makes them again for itself, a writer for all.
     lose();
+    let reader = Store::open_to_read(folder.path(), options()).unwrap();
+    check(&reader);
+    assert!(reader.get(trace_id(0)).unwrap().is_some());
+    assert!(files(folder.path(), "ids").is_empty());
+    let store = open(folder.path());
+    check(&store);
+    assert!(store.get(trace_id(0)).unwrap().is_some());
+    assert_eq!(files(folder.path(), "ids").len(), 2);
+    assert!(store.verify().unwrap().is_clean());
+    drop(store);
     check(&open(folder.path()));
 }

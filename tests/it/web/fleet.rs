@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use dwindle::model::{Kind, Outcome};
 use dwindle::store::{self, Store};
 
-use super::{Site, budget, sample_traces, span, trace};
+use super::{Answer, Site, budget, sample_traces, span, trace};
 
 /// The stretch in which the sample traces were recorded.
 const WINDOW: &str = "since=2026-10-07T09:00:00Z&until=2026-10-07T10:00:00Z";
@@ -214,9 +214,13 @@ async fn every_page_says_when_files_cannot_be_read() {
     site.store.flush().unwrap();
     drop(site);
     let files = walkdir::WalkDir::new(folder.path()).into_iter();
-    let mut files = files.map(|entry| entry.unwrap().into_path());
-    let damaged = files.find(|file| file.to_string_lossy().contains("/hops/") && file.is_file());
-    std::fs::write(damaged.unwrap(), "nothing").unwrap();
+    let files: Vec<_> = files.map(|entry| entry.unwrap().into_path()).collect();
+    let damage = |table: &str| {
+        let mut files = files.iter();
+        let damaged = files.find(|file| file.to_string_lossy().contains(table) && file.is_file());
+        std::fs::write(damaged.unwrap(), "nothing").unwrap();
+    };
+    damage("/hops/");
     let sums = walkdir::WalkDir::new(folder.path().join("index")).into_iter();
     for sum in sums.map(|entry| entry.unwrap().into_path()) {
         if sum.extension().is_some_and(|of| of == "sum") {
@@ -230,5 +234,27 @@ async fn every_page_says_when_files_cannot_be_read() {
         assert_eq!(answer.status, StatusCode::OK, "{path}");
         let told = answer.body.replace('\u{a0}', " ");
         assert!(told.contains("1 stored file cannot be read"), "{path}");
+    }
+    let left_out = |answer: &Answer| answer.headers.get("dwindle-files-left-out").cloned();
+    let answer = site.get("/api/v1/requests").await;
+    assert_eq!(answer.status, StatusCode::OK);
+    assert_eq!(left_out(&answer).unwrap(), "1");
+
+    // Of what may be in it alone it is said which file it is, and not where the folder is.
+    drop(site);
+    damage("/spans/");
+    let mut site = Site::empty();
+    assert_eq!(left_out(&site.get("/api/v1/requests").await), None);
+    site.store = open();
+    let id = sample_traces()[0].id;
+    for path in ["/traces/", "/api/v1/traces/"] {
+        let answer = site.get(&format!("{path}{id}")).await;
+        assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR, "{path}");
+        let told = &answer.body;
+        assert!(
+            told.contains("spans/date=") && told.contains("dwindle store verify"),
+            "{told}"
+        );
+        assert!(!told.contains(folder.path().to_str().unwrap()), "{told}");
     }
 }
