@@ -7,28 +7,29 @@ use crate::store::whole;
 /// From now on a signal ends the process without leaving behind what it was writing under another
 /// name. Where that cannot be had it ends all the same.
 pub(super) fn clean_up() {
-    let wait = || -> anyhow::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let code = runtime.block_on(async { Ok::<_, anyhow::Error>(Signals::new()?.next().await) });
-        let code = code?;
-        whole::abandon();
+    if let Err(error) = listen() {
+        tracing::debug!(%error, "a signal leaves behind what is under way");
+    }
+}
+
+/// Listens when it returns: what is begun after it is removed.
+fn listen() -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut signals = runtime.block_on(async { Signals::new() })?;
+    let wait = move || {
+        let code = runtime.block_on(signals.next());
+        let _until_the_end = whole::abandon();
         #[expect(
             clippy::exit,
             reason = "others are at work on what nobody wants any more"
         )]
         std::process::exit(code)
     };
-    let work = move || {
-        if let Err(error) = wait() {
-            tracing::debug!(%error, "a signal leaves behind what is under way");
-        }
-    };
     let thread = std::thread::Builder::new().name("signals".into());
-    if let Err(error) = thread.spawn(work) {
-        tracing::debug!(%error, "a signal leaves behind what is under way");
-    }
+    thread.spawn(wait)?;
+    Ok(())
 }
 
 /// SIGINT and SIGTERM; elsewhere Ctrl-C.

@@ -29,15 +29,20 @@ fn under_way() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes what is under way, for a process that ends without dropping it. None gets its name
-/// afterwards.
-pub fn abandon() {
+/// While it is there, no file is begun and none gets its name.
+#[derive(Debug)]
+#[must_use]
+pub struct Abandoned {
+    _files: MutexGuard<'static, BTreeSet<PathBuf>>,
+}
+
+/// Removes what is under way, for a process that ends without dropping it.
+pub fn abandon() -> Abandoned {
     let mut files = under_way();
     for file in std::mem::take(&mut *files) {
         fs::remove_file(file).ok();
     }
-    // Whoever is about to give one its name waits until the end.
-    std::mem::forget(files);
+    Abandoned { _files: files }
 }
 
 /// A file under way. Dropped without [`Whole::finish`] it is gone.

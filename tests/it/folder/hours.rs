@@ -199,8 +199,8 @@ fn now() -> u64 {
     dwindle::telemetry::clock::unix_nanos()
 }
 
-fn older(days: u64) -> Option<std::time::Duration> {
-    Some(std::time::Duration::from_hours(24 * days))
+fn days(days: u64) -> std::time::Duration {
+    std::time::Duration::from_hours(24 * days)
 }
 
 #[test]
@@ -219,11 +219,11 @@ fn what_has_no_plausible_start_is_as_old_as_it_is_here() {
     };
     for limits in [
         Retention {
-            max_age: older(30),
+            max_age: Some(days(30)),
             ..Retention::default()
         },
         Retention {
-            max_past: older(30),
+            max_past: Some(days(30)),
             ..Retention::default()
         },
     ] {
@@ -239,7 +239,7 @@ fn what_has_no_plausible_start_is_as_old_as_it_is_here() {
     assert_eq!(partitions(folder.path())[CLAMP], 1);
     assert!(store.verify().unwrap().is_clean());
     let limits = Retention {
-        max_age: older(30),
+        max_age: Some(days(30)),
         ..Retention::default()
     };
     let pruned = store.prune_to(UnixNanos(now() + 31 * DAY), &limits);
@@ -256,11 +256,11 @@ fn what_was_old_when_it_came_is_kept_as_long_as_anything() {
     store.put(at_hour(2, hour - 24));
     store.flush().unwrap();
     let since = Retention {
-        max_age: older(30),
+        max_age: Some(days(30)),
         ..Retention::default()
     };
     let past = Retention {
-        max_past: older(30),
+        max_past: Some(days(30)),
         ..Retention::default()
     };
     assert_eq!(store.prune_to(UnixNanos(now()), &since).unwrap().traces, 0);
