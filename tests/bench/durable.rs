@@ -111,6 +111,8 @@ struct Used {
     /// Bytes resident at most.
     peak: u64,
     stored: f64,
+    /// Spans of batches that were decoded and refused, for the sender to send again.
+    refused: f64,
 }
 
 fn report(name: &str, used: &Used, million: f64, beside: Option<f64>) {
@@ -124,6 +126,10 @@ fn report(name: &str, used: &Used, million: f64, beside: Option<f64>) {
         print!(", {:.2} x receive and drop", used.cpu / beside);
     }
     println!();
+    if beside.is_some() {
+        let refused = used.refused / used.stored;
+        println!("  of each span {refused:.2} were decoded and refused before, at the ceilings");
+    }
 }
 
 /// A server on its own core.
@@ -230,6 +236,7 @@ fn run(messages: usize, options: &[&str], again: bool) -> Used {
         wall: began.elapsed(),
         peak: server.status("VmHWM"),
         stored: server.metric("dwindle_spans_stored_total"),
+        refused: server.metric("dwindle_spans_shed_total"),
     }
 }
 

@@ -6,7 +6,7 @@ use axum::response::Response;
 
 use super::parts::{
     Fact, Nothing, end, example, finding_filter, linked, named, others, percent, requests,
-    service_link, step_words,
+    service_link, step_words, when,
 };
 use super::{BUCKETS, answer, period};
 use crate::model::Rule;
@@ -158,7 +158,7 @@ impl CoverageView {
             series: coverage
                 .series
                 .iter()
-                .map(|bucket| (when(bucket, coverage), PassingView::new(&bucket.passing)))
+                .map(|bucket| (when_of(bucket, coverage), PassingView::new(&bucket.passing)))
                 .collect(),
             breaks: coverage
                 .breaks
@@ -202,13 +202,9 @@ impl CoverageView {
     }
 }
 
-fn when(bucket: &Bucket, coverage: &Coverage) -> String {
+fn when_of(bucket: &Bucket, coverage: &Coverage) -> String {
     let until = end(bucket.since, coverage.step, coverage.window);
-    format!(
-        "{}{}",
-        number::part(bucket.since, until, coverage.window.is_long()),
-        if bucket.partial { ", not over yet" } else { "" }
-    )
+    when(bucket.since, until, bucket.partial, coverage.window)
 }
 
 impl PassingView {

@@ -14,6 +14,17 @@ use crate::web::view::{LONG, SHORT, link_to, name};
 /// Filters longer than this are no links: they would not fit into an address.
 const LONGEST_FILTER: usize = 4000;
 
+/// When a bucket of a table is; `partial` if it is cut by the end of the stretch, or by now.
+pub(super) fn when(since: UnixNanos, until: UnixNanos, partial: bool, window: Stretch) -> String {
+    let part = number::part(since, until, window.is_long());
+    format!("{part}{}", not_over(partial))
+}
+
+/// What stands behind the counts of a bucket that is cut.
+pub(super) fn not_over(partial: bool) -> &'static str {
+    if partial { ", not over yet" } else { "" }
+}
+
 /// What to say where there is nothing to show.
 #[derive(Debug, Default)]
 pub(super) struct Nothing {
@@ -22,6 +33,8 @@ pub(super) struct Nothing {
     pub(super) links: Vec<(String, String)>,
     /// Nothing ever came.
     pub(super) first_time: bool,
+    /// When the last request of any service began.
+    pub(super) newest: Option<UnixNanos>,
     pub(super) http_addr: String,
     pub(super) grpc_addr: String,
 }
@@ -62,6 +75,7 @@ impl Nothing {
             pairs: &[("since", Some(&since)), ("until", Some(&until))],
         };
         Ok(Self {
+            newest: Some(newest),
             what: format!(
                 "No requests from {}.",
                 number::stretch(stretch.since, stretch.until)

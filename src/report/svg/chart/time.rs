@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::model::{Nanos, UnixNanos};
+use crate::query::fleet::Stretch;
 use crate::report::number;
 use crate::report::svg::{Percent, Scale};
 
@@ -78,7 +79,8 @@ impl TimeAxis {
     }
 
     fn is_long(self) -> bool {
-        self.until.since(self.since) > Nanos::from_secs(86_400)
+        let Self { since, until, .. } = self;
+        Stretch { since, until }.is_long()
     }
 
     fn has_years(self) -> bool {

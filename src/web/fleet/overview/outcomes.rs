@@ -6,7 +6,7 @@ use crate::query::fleet::bands::Bands;
 use crate::query::fleet::overview::{Bucket, Overview, Totals};
 use crate::report::number;
 use crate::report::svg::{Escaped, Icon, Spark, Stack, StackLook, Stacked, TimeAxis};
-use crate::web::fleet::parts::{end, linked, percent, step_words};
+use crate::web::fleet::parts::{end, linked, not_over, percent, step_words, when};
 use crate::web::params::Link;
 use crate::web::period::{Period, length_words, short};
 use crate::web::view::name;
@@ -139,7 +139,7 @@ fn stack(bucket: &Bucket, overview: &Overview) -> Stack {
         number::part(bucket.since, until, overview.window.is_long()),
         number::sum(bands.not_met()),
         number::sum(bands.judged()),
-        if bucket.partial { ", not over yet" } else { "" }
+        not_over(bucket.partial)
     );
     Stack {
         since: bucket.since,
@@ -345,11 +345,7 @@ pub(super) fn row(bucket: &Bucket, overview: &Overview) -> BucketRow {
     ];
     BucketRow {
         href: zoom(bucket.since, until),
-        when: format!(
-            "{}{}",
-            number::part(bucket.since, until, overview.window.is_long()),
-            if bucket.partial { ", not over yet" } else { "" }
-        ),
+        when: when(bucket.since, until, bucket.partial, overview.window),
         cells: cells.map(number::sum).into(),
     }
 }

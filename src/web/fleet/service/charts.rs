@@ -4,7 +4,7 @@ use crate::model::{Nanos, Verdict};
 use crate::query::fleet::services::{Bucket, Numbers, Service};
 use crate::report::number;
 use crate::report::svg::{Badge, Bins, Line, LineLook, Lines, TimeAxis, VerdictBar, bin_words};
-use crate::web::fleet::parts::{end, ms, percent};
+use crate::web::fleet::parts::{end, ms, percent, when};
 
 pub(super) struct Arrivals {
     pub(super) about: String,
@@ -153,11 +153,7 @@ fn chart(service: &Service, label: &str, lines: &[Line]) -> String {
 pub(super) fn series_row(bucket: &Bucket, service: &Service) -> SeriesRow {
     let until = end(bucket.since, service.step, service.window);
     SeriesRow {
-        when: format!(
-            "{}{}",
-            number::part(bucket.since, until, service.window.is_long()),
-            if bucket.partial { ", not over yet" } else { "" }
-        ),
+        when: when(bucket.since, until, bucket.partial, service.window),
         cells: vec![
             number::sum(bucket.runs),
             percent(bucket.not_in_time),

@@ -155,7 +155,7 @@ fn unknown(
     operation: Option<&str>,
 ) -> Result<Nothing, Problem> {
     let nothing = Nothing::of(state, period, path)?;
-    let hint = match crate::web::fleet::newest(state)? {
+    let hint = match nothing.newest {
         Some(newest) => format!(
             "The last request of any service began at {}.",
             number::instant(newest)
