@@ -1,6 +1,7 @@
 //! Parts, and reading them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -92,6 +93,12 @@ pub(super) struct Fault {
     pub(super) file: PathBuf,
     pub(super) what: String,
     pub(super) missing: bool,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file.display(), self.what)
+    }
 }
 
 impl From<Fault> for StoreError {

@@ -172,9 +172,7 @@ impl Snapshot {
     /// left out.
     pub fn faults(&self) -> Vec<String> {
         let faults = self.state.parts.iter().flat_map(|part| part.faults());
-        faults
-            .map(|fault| format!("{}: {}", fault.file.display(), fault.what))
-            .collect()
+        faults.map(|fault| fault.to_string()).collect()
     }
 
     /// A trace by its id; see [`Store::get`](super::Store::get).

@@ -85,9 +85,7 @@ pub(super) fn stats(durable: &Durable, fresh: Load) -> Stats {
         stats.newest = Some(stats.newest.map_or(last, |newest| newest.max(last)));
         stats.came = stats.came.max(meta.came.map(UnixNanos));
         let faults = part.faults();
-        stats
-            .faults
-            .extend(faults.map(|f| format!("{}: {}", f.file.display(), f.what)));
+        stats.faults.extend(faults.map(|fault| fault.to_string()));
     }
     stats.hours = hours.len() as u64;
     stats
