@@ -291,6 +291,33 @@ fn sum(text: &str) -> String {
 mod tests {
     use super::*;
 
+    #[test]
+    fn what_has_no_plausible_start_is_dated_and_kept_together_by_when_it_came() {
+        const NOW: u64 = 497_700;
+        let at = |hour: u64| bounds(hour).0;
+        let part = |hour: u64, came: Option<u64>| PartMeta {
+            came: came.map(|came| at(came).0 + 7),
+            max_start: at(NOW + 99).0,
+            ..PartMeta::new("000000000001".to_owned(), hour)
+        };
+        let dated = |part: &PartMeta| part.dated(at(NOW));
+        // Others are dated by their hour, whenever they came.
+        let plain = part(NOW - 900, Some(NOW - 2));
+        assert_eq!((dated(&plain), plain.lot()), (NOW - 900, None));
+        let now = part(NOW, Some(NOW));
+        assert_eq!((dated(&now), now.lot()), (NOW, None));
+        // An hour to come by the clock of another machine.
+        let ahead = part(NOW + 50, Some(NOW - 2));
+        assert_eq!((dated(&ahead), ahead.lot()), (NOW - 2, None));
+        for came in [NOW - 3, NOW - 2] {
+            let strange = part(CLAMP, Some(came));
+            assert_eq!((dated(&strange), strange.lot()), (came, Some(came)));
+        }
+        // Of what was written before it was told when it came, the starts have to say.
+        let old = part(CLAMP, None);
+        assert_eq!((dated(&old), old.lot()), (NOW + 99, None));
+    }
+
     fn saved() -> (tempfile::TempDir, Folder) {
         let root = tempfile::tempdir().unwrap();
         let folder = Folder::new(root.path());

@@ -280,7 +280,10 @@ impl Verified {
             if !seen.insert((id, request)) {
                 self.fault(
                     &path,
-                    format_args!("request {request} of trace {id} is there twice"),
+                    format_args!(
+                        "request {request} of trace {id} is there twice, as more of it came while \
+                         a file could not be read; `dwindle store compact` makes one of both"
+                    ),
                 );
             }
         }

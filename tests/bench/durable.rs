@@ -127,7 +127,7 @@ fn report(name: &str, used: &Used, million: f64, beside: Option<f64>) {
     }
     println!();
     if beside.is_some() {
-        let refused = used.refused / used.stored;
+        let refused = used.refused.abs() / used.stored;
         println!("  of each span {refused:.2} were decoded and refused before, at the ceilings");
     }
 }
