@@ -48,10 +48,12 @@ pub(super) fn run(
     let settings = store::load(&args.data, named)?;
     let folder = &settings.values.store.data;
     let into = open(folder, &settings)?;
+    let config = super::serve::assembly(&settings.values);
+    ingest::rejoin(&into, &settings.policy, &config)?;
     let import = Import {
         store: &into,
         settings: &settings,
-        config: super::serve::assembly(&settings.values),
+        config,
         traces: AtomicU64::default(),
         new: AtomicU64::default(),
         spans: AtomicU64::default(),

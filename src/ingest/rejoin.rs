@@ -9,8 +9,10 @@ use crate::budget::{Policy, analyse, contained};
 use crate::model::Trace;
 use crate::store::{Former, Store, StoreError, Stored};
 
-/// So many traces are read and written at once.
-const AT_ONCE: usize = 1_000;
+/// So many traces are read at once.
+const AT_ONCE: usize = 64;
+/// From so many spans on they are written.
+const WAITING: usize = 100_000;
 
 /// Gives each trace one state again that has two, because it came again while a part was damaged
 /// or missing that is there now; returns how many. While it runs nobody else may put traces.
@@ -26,14 +28,19 @@ pub fn rejoin(store: &Store, policy: &Policy, config: &Config) -> Result<u64, St
     for traces in returned.traces() {
         for some in traces?.chunks(AT_ONCE) {
             for former in store.formers(some) {
-                if let Some(error) = former.error {
-                    return Err(error);
+                // A part that is still damaged keeps what it has, and its mark.
+                match former.error {
+                    None | Some(StoreError::Damaged { .. }) => {}
+                    Some(error) => return Err(error),
                 }
                 count += u64::from(one(store, policy, config, &former));
             }
-            store.flush()?;
+            if store.fresh().spans >= WAITING {
+                store.flush()?;
+            }
         }
     }
+    store.flush()?;
     store.rejoined(returned)?;
     Ok(count)
 }

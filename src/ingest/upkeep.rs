@@ -15,7 +15,7 @@ use crate::telemetry::{Table, Upkeep, clock};
 pub(super) fn run(shared: &Shared, every: Nanos) {
     let every = Duration::from_nanos(every.0.max(1_000_000) as u64);
     let mut failing = [false; 2];
-    let mut wall = Wall::new(Nanos(clock::monotonic_nanos()), shared.store.stats().came);
+    let mut wall = Wall::new(Nanos(clock::monotonic_nanos()), shared.store.believed());
     let is_closing = || shared.closing.load(Ordering::Acquire);
     loop {
         shared.flush.nap(every);
@@ -28,6 +28,9 @@ pub(super) fn run(shared: &Shared, every: Nanos) {
                 UnixNanos(clock::unix_nanos()),
             );
             let [compacting, pruning] = &mut failing;
+            if !wall.is_in_doubt() {
+                shared.store.believe(now);
+            }
             tell(shared, "retention", prune(shared, now), pruning);
             let merged = compact(shared, now);
             merges = matches!(merged, Ok(true));
@@ -70,8 +73,9 @@ fn compact(shared: &Shared, now: UnixNanos) -> Result<bool, StoreError> {
 
 /// The time of day, which decides what is old, held against a clock that nobody sets. One that
 /// jumps is believed only when it stays there: what was removed for a clock that was wrong for a
-/// moment does not come back. At the start it is held against the last that the store knows: after
-/// a pause nothing is old until the clock has run for a while, so that it can be set.
+/// moment does not come back. At the start it is held against the last that was believed before:
+/// after a pause nothing becomes old until the clock has run for a while, so that it can be set. In
+/// doubt it is the earlier of the two.
 #[derive(Debug, Default)]
 struct Wall {
     /// Both clocks when they last agreed.
@@ -118,7 +122,11 @@ impl Wall {
                  there for an hour"
             );
         }
-        expected
+        expected.min(wall)
+    }
+
+    fn is_in_doubt(&self) -> bool {
+        self.doubted.is_some()
     }
 }
 
@@ -189,7 +197,8 @@ mod tests {
         for jump in [40 * DAY, -40 * DAY] {
             let (steady, now) = at(45);
             let wrong = now.shifted(Nanos::from_secs(jump));
-            assert_eq!(wall.believed(steady, wrong), now, "{jump}");
+            assert_eq!(wall.believed(steady, wrong), now.min(wrong), "{jump}");
+            assert!(wall.is_in_doubt());
             let (steady, now) = at(60);
             assert_eq!(wall.believed(steady, now), now, "{jump}");
         }
@@ -203,7 +212,8 @@ mod tests {
             let set = |second| at(second).1.shifted(Nanos::from_secs(wrong));
             for second in (15..3600).step_by(15) {
                 let (steady, now) = at(second);
-                assert_eq!(wall.believed(steady, set(second)), now, "{wrong}");
+                let least = now.min(set(second));
+                assert_eq!(wall.believed(steady, set(second)), least, "{wrong}");
             }
             // It was put right.
             assert_eq!(wall.believed(at(3605).0, at(3605).1), at(3605).1);

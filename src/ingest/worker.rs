@@ -176,6 +176,12 @@ fn one(shared: &Shared, sealed: Sealed, mut former: Former) -> Outcome {
             return Outcome::PutOff(Box::new(sealed));
         }
         shared.telemetry.lookups_given_up.inc();
+        if !matches!(error, StoreError::Damaged { .. }) {
+            // With what it is in no other part: the part is asked no more.
+            shared.store.give_up(error);
+            let asked = (sealed.trace.id, around(&sealed.trace));
+            former = shared.store.formers(&[asked]).pop().unwrap_or_default();
+        }
     }
     if former.stored.is_none() && sealed.trace.spans.is_empty() {
         return Outcome::NoSpans;

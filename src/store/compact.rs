@@ -75,23 +75,50 @@ pub(super) fn compact_some(
     let maintenance = durable.maintenance.lock();
     let _maintenance = maintenance.unwrap_or_else(PoisonError::into_inner);
     let mut done = Compacted::default();
-    if let Some(plan) = next(&durable.state(), now, &durable.options.compaction) {
-        run(durable, plan, &mut done)?;
+    let (mut failed, mut error) = (BTreeSet::new(), None);
+    while done.merged == 0 {
+        let config = &durable.options.compaction;
+        let Some((lot, plan)) = next(&durable.state(), now, config, &failed) else {
+            break;
+        };
+        match run(durable, plan, &mut done) {
+            Ok(()) => {}
+            Err(full) if full.is_full() => return Err(full),
+            // What stands in the way of one keeps the others not from theirs.
+            Err(why) => {
+                failed.insert(lot);
+                error.get_or_insert(why);
+            }
+        }
     }
     durable.tidy();
+    if let Some(error) = error.filter(|_| done.merged == 0) {
+        return Err(error);
+    }
     done.took = Nanos(clock::monotonic_nanos() - started);
     Ok(done)
 }
 
+/// A partition, and which parts of it become one.
+type Lot = (u64, Option<u64>);
+
 /// What to merge next.
-fn next(state: &State, now: Option<UnixNanos>, config: &Compaction) -> Option<Plan> {
-    let mut lots: BTreeMap<(u64, Option<u64>), Vec<&Arc<Part>>> = BTreeMap::new();
+fn next(
+    state: &State,
+    now: Option<UnixNanos>,
+    config: &Compaction,
+    failed: &BTreeSet<Lot>,
+) -> Option<(Lot, Plan)> {
+    let mut lots: BTreeMap<Lot, Vec<&Arc<Part>>> = BTreeMap::new();
     for part in &state.parts {
         let of = (part.meta.hour, part.meta.lot());
         lots.entry(of).or_default().push(part);
     }
-    let mut lots = lots.into_iter();
-    lots.find_map(|((hour, lot), parts)| plan(parts, (hour, lot.unwrap_or(hour)), now, config))
+    let mut lots = lots.into_iter().filter(|(lot, _)| !failed.contains(lot));
+    lots.find_map(|((hour, lot), parts)| {
+        let plan = plan(parts, (hour, lot.unwrap_or(hour)), now, config)?;
+        Some(((hour, lot), plan))
+    })
 }
 
 #[derive(Debug)]
@@ -109,8 +136,9 @@ fn plan(
     now: Option<UnixNanos>,
     config: &Compaction,
 ) -> Option<Plan> {
-    // A damaged part stays as it is, for whoever can put it right.
-    parts.retain(|part| !part.is_faulty());
+    // A damaged part stays as it is, for whoever can put it right; and one that is back, until what
+    // came meanwhile is put together with it.
+    parts.retain(|part| !part.is_faulty() && !part.meta.left_out);
     parts.sort_by_key(|part| (spans(part), part.meta.generation));
     let settle = Nanos(i64::try_from(config.settle.as_nanos()).unwrap_or(i64::MAX));
     let end = bounds(last).1.shifted(settle);
@@ -190,7 +218,6 @@ fn run(durable: &Durable, plan: Plan, done: &mut Compacted) -> Result<(), StoreE
     }
     let mut part = writer.finish()?;
     part.meta.settled = plan.settled;
-    part.meta.left_out = plan.parts.iter().any(|part| part.meta.left_out);
     part.meta.came = plan.parts.iter().filter_map(|part| part.meta.came).max();
 
     let mut manifest = durable.manifest();
@@ -208,6 +235,7 @@ fn run(durable: &Durable, plan: Plan, done: &mut Compacted) -> Result<(), StoreE
                 "a part went while it was merged".to_owned(),
             ));
         };
+        part.meta.left_out |= now.meta.left_out;
         dead.extend(now.dead.ids().iter().filter(|id| !source.dead.has(**id)));
         let mut since = now
             .meta

@@ -49,6 +49,8 @@ pub(super) struct Durable {
     next_part: AtomicU64,
     /// The last commit of this process, or the one that it is about to make.
     generation: AtomicU64,
+    /// As [`Manifest::believed`], for the next commit.
+    pub(super) believed: AtomicU64,
     garbage: Mutex<Vec<Garbage>>,
     pub(super) summaries: Arc<Summaries>,
 }
@@ -118,6 +120,7 @@ impl Durable {
             state: RwLock::new(Arc::new(state)),
             next_part: AtomicU64::new(manifest.next_part),
             generation: AtomicU64::new(manifest.generation),
+            believed: AtomicU64::new(manifest.believed),
             manifest: Mutex::new(manifest),
             flushing: Mutex::new(()),
             maintenance: Mutex::new(()),
@@ -211,6 +214,7 @@ impl Durable {
         let mut next = manifest.clone();
         next.generation += 1;
         next.next_part = self.next_part.load(Ordering::Acquire);
+        next.believed = self.believed.load(Ordering::Acquire);
         next.parts.retain(|part| !change.remove.contains(&part.id));
         for part in &mut next.parts {
             if let Some(left_out) = change.left_out.get(&part.id) {
@@ -427,7 +431,8 @@ impl State {
     /// have.
     pub(super) fn superseded(&self, id: TraceId, reach: Reach) -> Option<Gone> {
         let mut found: Option<Gone> = None;
-        for part in self.candidates(id, Some(reach)) {
+        let parts = self.candidates(id, Some(reach));
+        for part in parts.filter(|part| !part.is_faulty()) {
             match part.outcomes_of(&[id]) {
                 Ok(outcomes) => {
                     for (hour, outcomes) in outcomes.values().flatten() {
@@ -546,6 +551,14 @@ fn successor(
             parts.push(Arc::clone(same));
             continue;
         }
+        let files = before.map(|part| &part.files).or_else(|| new.get(&meta.id));
+        let files = files.map_or_else(|| Arc::new(Files::new(folder, meta, None)), Arc::clone);
+        // What was read of the list, or could not be, stays true of the same list.
+        if let Some(part) = before.filter(|part| part.meta.dead == meta.dead) {
+            let (dead, lost) = (part.dead.clone(), part.lost.clone());
+            parts.push(Arc::new(Part::new(meta.clone(), dead, lost, files)));
+            continue;
+        }
         let mut lost = None;
         let dead = match dead_file(meta).map(|file| folder.dead(file)) {
             None => Dead::default(),
@@ -565,8 +578,6 @@ fn successor(
                 }
             },
         };
-        let files = before.map(|part| &part.files).or_else(|| new.get(&meta.id));
-        let files = files.map_or_else(|| Arc::new(Files::new(folder, meta, None)), Arc::clone);
         parts.push(Arc::new(Part::new(meta.clone(), dead, lost, files)));
     }
     Ok(State { parts })

@@ -142,6 +142,11 @@ fn rescue() -> &'static str {
 }
 
 impl StoreError {
+    /// Whether there is no room on the disk.
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, Self::Io { error, .. } if is_full(error))
+    }
+
     /// Makes one of what the file system said about `file`.
     pub fn io(file: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let file = file.into();

@@ -79,7 +79,7 @@ pub(super) fn flush(durable: &Durable, memory: &Memory) -> Result<Flushed, Store
     };
     // Others may commit while files are written, and not from here on.
     let mut manifest = durable.manifest();
-    change.dead = superseded(durable, &fresh, &superseding);
+    change.dead = superseded(durable, &fresh, &superseding)?;
     change.left_out = left_out(durable, &fresh);
     let sum = |of: fn(&Stored) -> usize| fresh.iter().map(|(_, stored)| of(stored) as u64).sum();
     let mut flushed = Flushed {
@@ -207,7 +207,7 @@ fn superseded(
     durable: &Durable,
     traces: &[(u64, Stored)],
     superseding: &Superseding,
-) -> BTreeMap<String, BTreeMap<TraceId, Outcomes>> {
+) -> Result<BTreeMap<String, BTreeMap<TraceId, Outcomes>>, StoreError> {
     let state = durable.state();
     let mut candidates: BTreeMap<String, Vec<TraceId>> = BTreeMap::new();
     for (_, stored) in traces {
@@ -221,11 +221,17 @@ fn superseded(
     }
     let mut dead = BTreeMap::new();
     for (part, ids) in candidates {
-        let Some(found) = state.parts.iter().find(|known| known.meta.id == part) else {
+        // Of one that cannot be read nothing was taken over: what it has stays, in case it is put
+        // back.
+        let mut parts = state.parts.iter().filter(|part| !part.is_faulty());
+        let Some(found) = parts.find(|known| known.meta.id == part) else {
             continue;
         };
         // They come in the order of ids.
-        match found.outcomes_of(&ids) {
+        match found
+            .outcomes_of(&ids)
+            .map_err(|error| found.or_gone(error))
+        {
             Ok(outcomes) if outcomes.is_empty() => {}
             Ok(outcomes) => {
                 let all = outcomes.into_iter().map(|(id, hours)| {
@@ -237,11 +243,14 @@ fn superseded(
                 });
                 dead.insert(part, all.collect());
             }
-            // It cannot be read: what it has stays live, in case it is put back.
-            Err(error) => tracing::warn!(%error, "a part is left out of a flush"),
+            Err(error @ StoreError::Damaged { .. }) => {
+                tracing::warn!(%error, "a part is left out of a flush");
+            }
+            // It may go by: what was taken over must not be there twice.
+            Err(error) => return Err(error),
         }
     }
-    dead
+    Ok(dead)
 }
 
 /// The parts that cannot be read and may have former states of these traces.

@@ -66,14 +66,17 @@ pub(super) struct Found {
     pub(super) in_parts: Option<Gone>,
     /// In how many parts it is.
     pieces: usize,
+    /// What is wrong with a part that may have more of it; looked for only around what came.
+    damaged: Option<StoreError>,
 }
 
 /// What is known of a trace of which more came.
 #[derive(Debug, Default)]
 pub struct Former {
-    /// All that is known; with an error only what is in memory.
+    /// All that is known: of parts that are [damaged](StoreError::Damaged) nothing, and they keep
+    /// what they have; after another error only what is in memory.
     pub stored: Option<Stored>,
-    /// Why its parts cannot be read.
+    /// Why parts of it cannot be read.
     pub error: Option<StoreError>,
     /// What of it lies in the parts of that state; `None` if only the parts themselves can tell.
     pub(super) in_parts: Option<(Arc<State>, Option<Gone>)>,
@@ -93,7 +96,7 @@ impl Former {
             Ok(found) => Self {
                 pieces: found.pieces,
                 stored: found.stored,
-                error: None,
+                error: found.damaged,
                 // A fresh state supersedes parts besides.
                 in_parts: fresh.is_none().then(|| (Arc::clone(state), found.in_parts)),
             },
@@ -103,6 +106,12 @@ impl Former {
                 ..Self::default()
             },
         }
+    }
+
+    /// Whether nobody knows what parts that are not damaged have of it.
+    pub(super) fn is_unknown(&self) -> bool {
+        let known = |error: &StoreError| matches!(error, StoreError::Damaged { .. });
+        self.error.as_ref().is_some_and(|error| !known(error))
     }
 
     /// Whether it was put together from several parts: one state of requests that start in several
@@ -160,7 +169,7 @@ fn find(state: &State, asked: Asked, read: &mut Read, known: &Known) -> Result<F
     };
     let (mut revision, mut truncated) = (0, 0);
     let mut in_parts: Option<Gone> = None;
-    let mut pieces = 0;
+    let (mut pieces, mut damaged) = (0, None);
     // For whoever looks at a trace that did not change since.
     let shown = asked.around.is_none() && asked.fresh.is_none();
     let mut told = told::All::new();
@@ -176,7 +185,14 @@ fn find(state: &State, asked: Asked, read: &mut Read, known: &Known) -> Result<F
             let was_read = read.get_mut(name).and_then(|read| read.remove(&id));
             let piece = match was_read {
                 Some(piece) => Some(piece).filter(Piece::is_there),
-                None => part.pieces(&[id])?.remove(&id),
+                None => match part.pieces(&[id]) {
+                    Ok(mut pieces) => pieces.remove(&id),
+                    Err(error @ StoreError::Damaged { .. }) if asked.around.is_some() => {
+                        damaged.get_or_insert(error);
+                        None
+                    }
+                    Err(error) => return Err(error),
+                },
             };
             if let Some(piece) = piece {
                 more = true;
@@ -214,6 +230,7 @@ fn find(state: &State, asked: Asked, read: &mut Read, known: &Known) -> Result<F
             stored: fresh,
             in_parts,
             pieces,
+            damaged,
         });
     }
     let mut log_from = u64::MAX;
@@ -236,6 +253,7 @@ fn find(state: &State, asked: Asked, read: &mut Read, known: &Known) -> Result<F
         }),
         in_parts,
         pieces,
+        damaged,
     })
 }
 

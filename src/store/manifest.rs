@@ -35,6 +35,9 @@ pub(super) struct Manifest {
     pub(super) generation: u64,
     /// The number of the next part; numbers never come again.
     pub(super) next_part: u64,
+    /// The last time of day that whoever keeps the parts believed; 0 if nobody did.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) believed: u64,
     pub(super) parts: Vec<PartMeta>,
 }
 
@@ -149,15 +152,17 @@ impl PartMeta {
         if !strange {
             return self.hour;
         }
-        let came = self.came.map(|came| hour_of(UnixNanos(came)));
+        let came = self.came.map(|came| hour_of(UnixNanos(came).min(now)));
         came.unwrap_or_else(|| hour_of(UnixNanos(self.max_start)))
     }
 
-    /// Which parts of its partition it may be merged with: those of one answer. What has no
-    /// plausible start is kept apart by the hour in which it came, lest what comes keep it for ever.
+    /// Which parts of its partition it may be merged with: those of one answer. What came long
+    /// after its hour, or has no plausible start, is kept apart by the day (UTC) on which it came,
+    /// lest what comes keep for ever what came before: the last hour of that day.
     pub(super) fn lot(&self) -> Option<u64> {
-        let came = self.came.filter(|_| self.hour == CLAMP)?;
-        Some(hour_of(UnixNanos(came)))
+        let came = hour_of(UnixNanos(self.came?));
+        let is_late = self.hour == CLAMP || came > self.hour + 24;
+        is_late.then_some(came / 24 * 24 + 23)
     }
 
     /// How many traces of it are superseded.
@@ -183,6 +188,7 @@ impl Manifest {
             checksum: placeholder(),
             generation: 0,
             next_part: 1,
+            believed: 0,
             parts: Vec::new(),
         }
     }
@@ -302,17 +308,26 @@ mod tests {
         };
         let dated = |part: &PartMeta| part.dated(at(NOW));
         // Others are dated by their hour, whenever they came.
-        let plain = part(NOW - 900, Some(NOW - 2));
+        let plain = part(NOW - 900, Some(NOW - 880));
         assert_eq!((dated(&plain), plain.lot()), (NOW - 900, None));
         let now = part(NOW, Some(NOW));
         assert_eq!((dated(&now), now.lot()), (NOW, None));
         // An hour to come by the clock of another machine.
         let ahead = part(NOW + 50, Some(NOW - 2));
         assert_eq!((dated(&ahead), ahead.lot()), (NOW - 2, None));
-        for came in [NOW - 3, NOW - 2] {
+        let last_of_day = |hour: u64| Some(hour / 24 * 24 + 23);
+        for came in [NOW - 30, NOW - 2] {
             let strange = part(CLAMP, Some(came));
-            assert_eq!((dated(&strange), strange.lot()), (came, Some(came)));
+            assert_eq!((dated(&strange), strange.lot()), (came, last_of_day(came)));
         }
+        // No clock is believed that says it came later than now.
+        assert_eq!(dated(&part(CLAMP, Some(NOW + 500))), NOW);
+        // What came late is kept apart from what came in time.
+        let late = part(NOW - 900, Some(NOW - 870));
+        assert_eq!(
+            (dated(&late), late.lot()),
+            (NOW - 900, last_of_day(NOW - 870))
+        );
         // Of what was written before it was told when it came, the starts have to say.
         let old = part(CLAMP, None);
         assert_eq!((dated(&old), old.lot()), (NOW + 99, None));

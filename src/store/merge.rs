@@ -106,7 +106,7 @@ impl Cursor {
         let Some(path) = part.file(table)? else {
             return Ok(None);
         };
-        let file = opened(part, &path)?;
+        let file = opened(part, &path).map_err(|error| part.or_gone(error))?;
         let mut reader = ParquetReader::new(file);
         let metadata = guarded(|| reader.get_metadata().cloned());
         let metadata = metadata.map_err(|error| StoreError::Engine(error.to_string()))?;
@@ -133,7 +133,7 @@ impl Cursor {
         };
         let height = group.num_rows();
         let path = self.part.files.path(self.table);
-        let file = opened(&self.part, &path)?;
+        let file = opened(&self.part, &path).map_err(|error| self.part.or_gone(error))?;
         let mut reader = ParquetReader::new(file)
             .read_parallel(ParallelStrategy::None)
             .with_slice(Some((self.row, height)));

@@ -75,6 +75,7 @@ pub mod whole;
 mod write;
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 
 pub use compact::Compacted;
@@ -221,7 +222,7 @@ impl Store {
     /// the last end of the new ones. Opens no file unless a filter says that the trace may be in it.
     ///
     /// # Errors
-    /// The files cannot be read. What is in them is kept then: nothing that is put supersedes it.
+    /// Files cannot be read. What is in them is kept then: nothing that is put supersedes it.
     pub fn former(
         &self,
         id: TraceId,
@@ -260,16 +261,41 @@ impl Store {
             .collect()
     }
 
+    /// What could not be read, and is not asked again for, is taken for damaged until the store is
+    /// opened again: what it has stays, and is put together with what came then.
+    pub fn give_up(&self, error: &StoreError) {
+        let StoreError::Io { file, error } = error else {
+            return;
+        };
+        let state = self
+            .durable
+            .as_ref()
+            .map(Durable::state)
+            .unwrap_or_default();
+        let mut parts = state.parts.iter();
+        let has = |part: &&Arc<parts::Part>| {
+            let mut tables = tables::Table::ALL.into_iter();
+            tables.any(|table| part.files.path(table) == *file)
+        };
+        if let Some(part) = parts.find(has) {
+            part.leave_out(parts::Fault {
+                file: file.clone(),
+                what: format!("cannot be read: {error}"),
+                missing: false,
+            });
+        }
+    }
+
     /// Puts a new state of a trace, which has all that `former` has: as [`put`](Self::put), without
-    /// a second look into the parts as long as they are the same. If `former` could not be read,
-    /// what is in parts is not superseded.
+    /// a second look into the parts as long as they are the same. What is in damaged parts is not
+    /// superseded; if `former` could not be read for another reason, nothing in parts is.
     pub fn put_after(&self, stored: Stored, former: &Former) -> Put {
         let Some(durable) = self.durable.as_ref().filter(|_| !stored.sample) else {
             return self.memory.put(stored);
         };
         let state = durable.hold();
         let superseded = match &former.in_parts {
-            _ if former.error.is_some() => None,
+            _ if former.is_unknown() => None,
             Some((of, in_parts)) if Arc::ptr_eq(of, &state) => in_parts.clone(),
             _ => state.superseded(stored.analysis.trace_id, Reach::of(&stored.trace)),
         };
@@ -474,6 +500,20 @@ impl Store {
         match &self.durable {
             Some(durable) => verify::verify(durable),
             None => Ok(Verified::default()),
+        }
+    }
+
+    /// The last time of day that [`believe`](Self::believe) was told before the last commit, by this
+    /// process or the one before.
+    pub fn believed(&self) -> Option<UnixNanos> {
+        let believed = self.durable.as_ref()?.believed.load(Ordering::Acquire);
+        Some(UnixNanos(believed)).filter(|believed| believed.0 > 0)
+    }
+
+    /// Whoever decides what is old believes that it is `now`: the next commit says so.
+    pub fn believe(&self, now: UnixNanos) {
+        if let Some(durable) = &self.durable {
+            durable.believed.store(now.0, Ordering::Release);
         }
     }
 

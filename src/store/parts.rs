@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use polars::prelude::{
@@ -85,6 +85,8 @@ pub(super) struct Files {
     filter: OnceLock<Filter>,
     /// Files that were looked at, and what is wrong with them.
     checked: Mutex<BTreeMap<Table, Option<Fault>>>,
+    /// Held by whoever looks at one for the first time, which may take long.
+    checking: Mutex<()>,
 }
 
 /// What is wrong with a file.
@@ -121,6 +123,7 @@ impl Files {
             hour: meta.hour,
             filter: filter.map_or_else(OnceLock::new, OnceLock::from),
             checked: Mutex::new(checked.map(|table| (table, None)).collect()),
+            checking: Mutex::new(()),
         }
     }
 
@@ -246,20 +249,14 @@ impl Part {
             return Err(lost.clone().into());
         }
         let path = self.files.path(table);
-        let mut checked = self.files.checked();
-        match checked.get(&table) {
-            // Of what another process took away nothing is left out without a word.
-            Some(None) if !self.files.folder.is_of_another() || path.exists() => {
-                return Ok(Some(path));
-            }
-            Some(Some(fault)) => return Err(fault.clone().into()),
-            _ => {}
+        if let Some(known) = self.known_of(table, &path) {
+            return known.map(Some);
         }
-        let fault = |what: String, missing| Fault {
-            file: path.clone(),
-            what,
-            missing,
-        };
+        let checking = self.files.checking.lock();
+        let _checking = checking.unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = self.known_of(table, &path) {
+            return known.map(Some);
+        }
         let look = || {
             let file = File::open(&path)?;
             if file.metadata()?.len() != meta.bytes {
@@ -269,30 +266,67 @@ impl Part {
         };
         let found = match look() {
             Ok((rows, _)) if rows == meta.rows => None,
-            Ok((rows, _)) => Some(fault(
-                format!("has {rows} rows instead of {}", meta.rows),
-                false,
-            )),
+            Ok((rows, _)) => Some(format!("has {rows} rows instead of {}", meta.rows)),
             Err(FileError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
-                if self.files.have_left() {
-                    return Err(StoreError::Changed);
-                }
-                Some(fault("is missing".to_owned(), true))
+                return Err(self.is_gone(&path));
             }
             // Too many open files, say: it may go by.
             Err(FileError::Io(error)) => return Err(StoreError::io(path)(error)),
-            Err(error) => Some(fault(error.to_string(), false)),
+            Err(error) => Some(error.to_string()),
         };
-        checked.insert(table, found.clone());
-        match found {
-            None => Ok(Some(path)),
-            Some(fault) => {
-                tracing::error!(
-                    file = %fault.file.display(), "{}; its rows are left out", fault.what
-                );
-                Err(fault.into())
-            }
+        let Some(what) = found else {
+            self.files.checked().insert(table, None);
+            return Ok(Some(path));
+        };
+        Err(self.leave_out(Fault {
+            file: path,
+            what,
+            missing: false,
+        }))
+    }
+
+    /// What is known of the file of a table, if it was looked at.
+    fn known_of(&self, table: Table, path: &Path) -> Option<Result<PathBuf, StoreError>> {
+        match self.files.checked().get(&table)? {
+            Some(fault) => Some(Err(fault.clone().into())),
+            // Of what another process took away nothing is left out without a word.
+            None if self.files.folder.is_of_another() && !path.exists() => None,
+            None => Some(Ok(path.to_owned())),
         }
+    }
+
+    /// What it means that one of its files is not there.
+    pub(super) fn is_gone(&self, path: &Path) -> StoreError {
+        if self.files.have_left() {
+            return StoreError::Changed;
+        }
+        self.leave_out(Fault {
+            file: path.to_owned(),
+            what: "is missing".to_owned(),
+            missing: true,
+        })
+    }
+
+    /// The same of an error over one of its files, for whoever does not ask again.
+    pub(super) fn or_gone(&self, error: StoreError) -> StoreError {
+        match error {
+            StoreError::Io { file, error } if error.kind() == io::ErrorKind::NotFound => {
+                self.is_gone(&file)
+            }
+            error => error,
+        }
+    }
+
+    /// From now on nothing is read of the part: a file of it cannot be.
+    pub(super) fn leave_out(&self, fault: Fault) -> StoreError {
+        let mut tables = Table::ALL.into_iter();
+        if let Some(table) = tables.find(|table| self.files.path(*table) == fault.file) {
+            self.files.checked().insert(table, Some(fault.clone()));
+        }
+        tracing::error!(
+            file = %fault.file.display(), "{}; its rows are left out", fault.what
+        );
+        fault.into()
     }
 
     /// Whether one of its files is known to be damaged.

@@ -59,10 +59,10 @@ pub(super) fn plan(
     now: UnixNanos,
     retention: &Retention,
 ) -> (Pruned, BTreeSet<String>) {
-    // By what it is dated by; then by partition, for what has no plausible start beside the rest.
-    let mut hours: BTreeMap<(u64, u64), Vec<&PartMeta>> = BTreeMap::new();
+    // By what they are dated by, the partition, and when they came if that was late.
+    let mut hours: BTreeMap<(u64, u64, Option<u64>), Vec<&PartMeta>> = BTreeMap::new();
     for part in &manifest.parts {
-        let key = (part.dated(now), part.hour);
+        let key = (part.dated(now), part.hour, part.lot());
         hours.entry(key).or_default().push(part);
     }
     let newest = hours.keys().next_back().copied();
@@ -78,7 +78,7 @@ pub(super) fn plan(
             continue;
         }
         left -= bytes;
-        gone.insert(key);
+        gone.insert((key.0, key.1));
         pruned.bytes += bytes;
         for part in parts {
             pruned.parts += 1;
@@ -95,10 +95,11 @@ pub(super) fn plan(
     (pruned, remove)
 }
 
+/// Of parts that go together.
 fn is_too_old(hour: u64, parts: &[&PartMeta], now: UnixNanos, retention: &Retention) -> bool {
     let ended = bounds(hour).1;
     let came = parts.iter().filter_map(|part| part.came).max();
-    let here = came.map_or(ended, |came| ended.max(UnixNanos(came)));
+    let here = came.map_or(ended, |came| ended.max(UnixNanos(came).min(now)));
     let is_over = |most: Option<Duration>, since: UnixNanos| {
         most.is_some_and(|most| {
             let most = Nanos(i64::try_from(most.as_nanos()).unwrap_or(i64::MAX));
@@ -106,4 +107,55 @@ fn is_too_old(hour: u64, parts: &[&PartMeta], now: UnixNanos, retention: &Retent
         })
     };
     is_over(retention.max_age, here) || is_over(retention.max_past, ended)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::manifest::TableMeta;
+    use crate::store::share::CLAMP;
+
+    const NOW: u64 = 497_700;
+    const DAY: u64 = 24;
+
+    fn part(id: u64, hour: u64, came: Option<u64>) -> PartMeta {
+        let spans = TableMeta {
+            rows: 7,
+            bytes: 100,
+        };
+        let mut part = PartMeta::new(format!("{id:012}"), hour);
+        part.came = came.map(|came| bounds(came).0.0);
+        part.traces = 1;
+        part.tables = [("spans".to_owned(), spans)].into();
+        part
+    }
+
+    fn planned(parts: Vec<PartMeta>, retention: &Retention) -> Vec<u64> {
+        let mut manifest = Manifest::new();
+        manifest.parts = parts;
+        let (pruned, remove) = plan(&manifest, bounds(NOW).0, retention);
+        assert_eq!(pruned.parts, remove.len() as u64);
+        remove.iter().map(|id| id.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn what_trickles_into_an_old_hour_keeps_nothing_that_came_before() {
+        let old = NOW - 900 * DAY;
+        let days = [80, 60, 40, 29, 1];
+        let came = days.iter().map(|day| NOW - day * DAY);
+        let parts = (1..).zip(came);
+        let parts = parts.map(|(id, came)| part(id, old, Some(came))).collect();
+        let month = Retention {
+            max_age: Some(Duration::from_hours(30 * DAY)),
+            ..Retention::default()
+        };
+        assert_eq!(planned(parts, &month), [1, 2, 3]);
+        // Of what came in time, and of what came before parts told when, the hour says it.
+        let in_time = part(1, old, Some(old + 2));
+        let untold = part(2, old, None);
+        let new = part(3, NOW - DAY, Some(NOW - DAY));
+        let strange = part(4, CLAMP, Some(NOW - 40 * DAY));
+        let parts = vec![in_time, untold, new, strange];
+        assert_eq!(planned(parts, &month), [1, 2, 4]);
+    }
 }

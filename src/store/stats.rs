@@ -31,8 +31,6 @@ pub struct Stats {
     pub oldest: Option<UnixNanos>,
     /// The last start of a request.
     pub newest: Option<UnixNanos>,
-    /// When the newest of what is in parts came, by the clock of the machine that wrote them.
-    pub came: Option<UnixNanos>,
     /// Files that wait for their end.
     pub waiting_files: u64,
     /// Files that were found damaged or missing so far.
@@ -83,7 +81,6 @@ pub(super) fn stats(durable: &Durable, fresh: Load) -> Stats {
         let (first, last) = (UnixNanos(meta.min_start), UnixNanos(meta.max_start));
         stats.oldest = Some(stats.oldest.map_or(first, |oldest| oldest.min(first)));
         stats.newest = Some(stats.newest.map_or(last, |newest| newest.max(last)));
-        stats.came = stats.came.max(meta.came.map(UnixNanos));
         let faults = part.faults();
         stats.faults.extend(faults.map(|fault| fault.to_string()));
     }

@@ -33,9 +33,10 @@ pub(super) fn compact(settings: &Settings, printer: &mut Printer) -> anyhow::Res
     let progress = Progress::work(printer.is_watched(), "merging files");
     let config = assembly(&settings.values);
     let rejoined = ingest::rejoin(&store, &settings.policy, &config);
-    let done = rejoined.and_then(|rejoined| Ok((rejoined, store.compact(None)?)));
+    let done = store.compact(None);
     progress.done();
-    let (rejoined, done) = done?;
+    let rejoined = rejoined?;
+    let done = done?;
     if rejoined > 0 {
         printer.say(&format!(
             "{} of a part that could not be read before put together",

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dwindle::budget::Policy;
 use dwindle::ingest::Config;
-use dwindle::model::{TraceId, UnixNanos};
+use dwindle::model::{Trace, TraceId, UnixNanos};
 use dwindle::query::filter::Filter;
 use dwindle::query::scan::Selection;
 use dwindle::store::rollup::Wanted;
@@ -16,7 +16,7 @@ use dwindle::store::{Piece, Retention, Store, StoreError, Stored, Window};
 use proptest::prelude::*;
 
 use super::{HOUR, chain, each, expected, files, open, options, requests, same, stored};
-use crate::spans::{START, trace_id};
+use crate::spans::{START, span, trace_id};
 
 /// Thirty traces in parts of three hours.
 fn three_hours() -> (tempfile::TempDir, Vec<Stored>) {
@@ -111,6 +111,8 @@ fn what_came_while_a_part_was_missing_is_put_together_when_it_is_there_again() {
 
         let store = open(folder.path());
         assert!(!store.verify().unwrap().is_clean());
+        // Not before it is one state again.
+        assert_eq!(store.compact(None).unwrap().merged, 0);
         assert_eq!(rejoin(&store), 2, "{table}");
         let state = |store: &Store, id: u64| {
             let stored = store.get(trace_id(id)).unwrap().unwrap();
@@ -132,6 +134,68 @@ fn what_came_while_a_part_was_missing_is_put_together_when_it_is_there_again() {
         assert_eq!(state(&store, 7), (5, 1, 2));
         same(store.get(trace_id(10)).unwrap(), &all[10]);
     }
+}
+
+/// A trace of which one part can be read and another cannot: what comes takes over the one and
+/// leaves the other as it is, however often more comes before it is flushed.
+#[test]
+fn what_came_of_a_damaged_part_is_never_taken_for_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let requests_at = |hours: &[u64]| {
+        let spans = hours.iter().map(|hour| {
+            let mut root = span(4, hour + 1, None);
+            root.start = UnixNanos(START + hour * HOUR / 4);
+            root.end = UnixNanos(root.start.0 + 1_000_000);
+            root
+        });
+        Trace {
+            id: trace_id(4),
+            spans: spans.collect(),
+            logs: Vec::new(),
+        }
+    };
+    let store = open(folder.path());
+    // In two hours, so in two parts.
+    store.put(stored(requests_at(&[0, 4]), 1));
+    assert_eq!(store.flush().unwrap().parts, 2);
+    drop(store);
+    let away = files(&folder.path().join("spans"), "parquet").remove(0);
+    let kept = folder.path().join("kept");
+    std::fs::rename(&away, &kept).unwrap();
+    let (policy, config) = (Policy::default(), Config::default());
+    let store = open(folder.path());
+    for hour in [1, 2, 3] {
+        let new = requests_at(&[hour]);
+        let around = (new.spans[0].start, new.spans[0].end);
+        let former = store.formers(&[(new.id, around)]).remove(0);
+        let mut all = former
+            .stored
+            .as_ref()
+            .map(|known| known.trace.spans.clone());
+        all.get_or_insert_default().extend(new.spans.clone());
+        let spans = all.unwrap_or_default();
+        store.put_after(stored(Trace { spans, ..new }, 1), &former);
+        if hour == 2 {
+            store.flush().unwrap();
+        }
+    }
+    store.flush().unwrap();
+    // What can be read is there once, the other waits.
+    let there = |store: &Store| requests(&store.snapshot()).len();
+    assert_eq!(there(&store), 5);
+    assert_eq!(store.snapshot().counts().requests.total(), 5);
+    drop(store);
+    std::fs::rename(&kept, &away).unwrap();
+    let store = open(folder.path());
+    assert_eq!(
+        dwindle::ingest::rejoin(&store, &policy, &config).unwrap(),
+        1
+    );
+    let verified = store.verify().unwrap();
+    assert!(verified.is_clean(), "{verified:?}");
+    let found = store.get(trace_id(4)).unwrap().unwrap();
+    assert_eq!(found.trace.spans.len(), 5);
+    assert_eq!(store.snapshot().counts().requests.total(), 5);
 }
 
 #[test]
@@ -360,6 +424,40 @@ fn without_its_list_of_superseded_traces_a_part_is_left_out_and_the_rest_is_serv
     assert!(store.verify().unwrap().is_clean());
     assert_eq!(rows(&store) as u64, 30 + more);
     same(store.get(trace_id(4)).unwrap(), &revised);
+}
+
+#[test]
+fn what_comes_of_traces_of_a_part_without_its_list_is_flushed_and_put_together_later() {
+    let (folder, all) = three_hours();
+    let store = open(folder.path());
+    store.put(stored(chain(4, 1, 4), 2));
+    assert_eq!(store.flush().unwrap().superseded, 1);
+    drop(store);
+    let list = files(folder.path(), "dead").remove(0);
+    let bytes = std::fs::read(&list).unwrap();
+    std::fs::write(&list, &bytes[..10]).unwrap();
+    let store = open(folder.path());
+    for (hops, superseded) in [(3, 0), (5, 1)] {
+        let trace = chain(7, 1, hops);
+        let around = (trace.spans[0].start, trace.spans[0].end);
+        let former = store.formers(&[(trace.id, around)]).remove(0);
+        assert!(former.error.is_some());
+        store.put_after(stored(trace, 1), &former);
+        assert_eq!(store.flush().unwrap().superseded, superseded);
+    }
+    drop(store);
+    std::fs::write(&list, &bytes).unwrap();
+    let store = open(folder.path());
+    let (policy, config) = (Policy::default(), Config::default());
+    assert_eq!(
+        dwindle::ingest::rejoin(&store, &policy, &config).unwrap(),
+        1
+    );
+    assert!(store.verify().unwrap().is_clean());
+    assert_eq!(requests(&store.snapshot()).len(), 30);
+    let found = store.get(trace_id(7)).unwrap().unwrap();
+    assert_eq!(found.trace.spans.len(), 5);
+    same(store.get(trace_id(3)).unwrap(), &all[3]);
 }
 
 #[test]
