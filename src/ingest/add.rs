@@ -25,7 +25,7 @@ pub struct Added {
 /// may add at a time.
 ///
 /// # Errors
-/// What the store knows of the trace cannot be read.
+/// What the store knows of the trace cannot be read; what is damaged is no error.
 pub fn add(
     store: &Store,
     policy: &Policy,
@@ -42,8 +42,10 @@ pub fn add(
         .formers(&[(trace.id, around)])
         .pop()
         .unwrap_or_default();
-    if let Some(error) = former.error.take() {
-        return Err(error);
+    match former.error.take() {
+        // What a damaged part has stays there: until it is put back, this stands in its place.
+        None | Some(StoreError::Damaged { .. }) => {}
+        Some(error) => return Err(error),
     }
     let known = former.stored.as_ref();
     let came = trace.spans.len();

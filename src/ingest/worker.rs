@@ -177,10 +177,9 @@ fn one(shared: &Shared, sealed: Sealed, mut former: Former) -> Outcome {
         }
         shared.telemetry.lookups_given_up.inc();
         if !matches!(error, StoreError::Damaged { .. }) {
-            // With what it is in no other part: the part is asked no more.
-            shared.store.give_up(error);
-            let asked = (sealed.trace.id, around(&sealed.trace));
-            former = shared.store.formers(&[asked]).pop().unwrap_or_default();
+            // The part is asked no more; what others have of it is taken over.
+            let around = around(&sealed.trace);
+            former = shared.store.former_at_last(sealed.trace.id, around);
         }
     }
     if former.stored.is_none() && sealed.trace.spans.is_empty() {

@@ -17,7 +17,7 @@ use super::count::Outcomes;
 use super::error::{OpenError, StoreError};
 use super::folder::{Folder, Lock, is_ours, make_folder_for};
 use super::index::{Dead, hash};
-use super::manifest::{DeadMeta, Manifest, PartMeta, last_commit};
+use super::manifest::{DeadMeta, Manifest, PartMeta, last_commit, put_by};
 use super::memory::Gone;
 use super::options::{Options, Step};
 use super::parts::{Fault, Files, Part, Reach};
@@ -90,12 +90,13 @@ impl Durable {
             manifest
         } else {
             let manifest = Manifest::new();
-            manifest.save(&folder).map_err(failed)?;
+            manifest.save(&folder, false).map_err(failed)?;
             manifest
         };
         let state = state_of(&folder, &manifest, &State::default(), Lists::AsFarAsTheyGo)?;
         let durable = Self::with(folder, options, Some(lock), manifest, state);
         durable.sweep().map_err(failed)?;
+        put_by(&durable.folder);
         Ok(durable)
     }
 
@@ -263,7 +264,10 @@ impl Durable {
         self.is_alone()?;
         // Before the folder tells it: others of this process may ask meanwhile.
         self.generation.store(next.generation, Ordering::Release);
-        let saved = next.save(&self.folder).map_err(StoreError::io(&path));
+        let makes_room = change.add.is_empty() && change.dead.is_empty();
+        let saved = next
+            .save(&self.folder, makes_room)
+            .map_err(StoreError::io(&path));
         if saved.is_err() {
             // The name may be there although the folder could not be brought to the disk.
             let there = Manifest::load(&self.folder).ok().flatten();

@@ -158,6 +158,11 @@ impl Store {
                 if !meets || part.meta.table(Table::Spans).is_none() {
                     continue;
                 }
+                // Nobody knows which of its rows count.
+                if let Some(lost) = &part.lost {
+                    open.faults.push(lost.to_string());
+                    continue;
+                }
                 let path = part.files.path(Table::Spans);
                 match Source::open(&path) {
                     Ok(source) => open.parts.push((Arc::clone(part), source)),
@@ -267,7 +272,7 @@ impl Walk<'_> {
                     continue;
                 }
                 // A filter that was made again knows less; what is found tells.
-                let asked = Asked::around(trace.id, None, Reach::of(&trace));
+                let asked = Asked::around(trace.id, None, Reach::of(&trace), false);
                 match lookup(state, asked, &self.known).map(|found| found.stored) {
                     Ok(Some(found)) if found.trace.spans.len() > trace.spans.len() => {
                         self.split.insert(trace.id);

@@ -63,6 +63,11 @@ impl Folder {
         self.root.join("manifest.json")
     }
 
+    /// Room for a manifest that removes parts, when there is none.
+    pub(super) fn reserve(&self) -> PathBuf {
+        self.root.join("RESERVE")
+    }
+
     /// Tells the last commit, so that an older manifest is known as one.
     pub(super) fn witness(&self) -> PathBuf {
         self.root.join("COMMIT")

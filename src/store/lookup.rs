@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::durable::State;
 use super::error::StoreError;
 use super::find::{Piece, in_order};
+use super::index::hash;
 use super::memory::{Gone, Stored};
 use super::parts::{Part, Reach};
 use super::snapshot::Known;
@@ -21,6 +22,8 @@ pub(super) struct Asked {
     fresh: Option<Stored>,
     /// Where to look in parts; everywhere without it.
     around: Option<Reach>,
+    /// A part that cannot be read is taken for damaged, whatever the error.
+    at_last: bool,
 }
 
 impl Asked {
@@ -30,15 +33,17 @@ impl Asked {
             id,
             fresh,
             around: None,
+            at_last: false,
         }
     }
 
     /// What a trace is of which spans in this reach came; no sample.
-    pub(super) fn around(id: TraceId, fresh: Option<Stored>, around: Reach) -> Self {
+    pub(super) fn around(id: TraceId, fresh: Option<Stored>, around: Reach, at_last: bool) -> Self {
         Self {
             id,
             fresh: fresh.filter(|fresh| !fresh.sample),
             around: Some(around),
+            at_last,
         }
     }
 
@@ -53,8 +58,14 @@ impl Asked {
         // What the fresh state supersedes is in it.
         let over = self.over();
         let known = |part: &&Arc<Part>| over.is_some_and(|over| part.reaches(over));
-        let parts = state.candidates(self.id, reach);
-        parts.filter(|part| !known(part)).collect()
+        let hash = hash(self.id);
+        // What nobody can tell of is looked at, lest what it has is taken for unknown.
+        let may_have = |part: &&Arc<Part>| {
+            part.may_have(self.id, hash) || self.around.is_some() && part.filter().is_none()
+        };
+        let near = |part: &&Arc<Part>| reach.is_none_or(|reach| part.reaches(reach));
+        let parts = state.parts.iter().filter(near);
+        parts.filter(may_have).filter(|part| !known(part)).collect()
     }
 }
 
@@ -189,6 +200,10 @@ fn find(state: &State, asked: Asked, read: &mut Read, known: &Known) -> Result<F
                     Ok(mut pieces) => pieces.remove(&id),
                     Err(error @ StoreError::Damaged { .. }) if asked.around.is_some() => {
                         damaged.get_or_insert(error);
+                        None
+                    }
+                    Err(error) if asked.at_last => {
+                        damaged.get_or_insert(part.unread(&error));
                         None
                     }
                     Err(error) => return Err(error),

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::count::Outcomes;
-use super::error::OpenError;
+use super::error::{OpenError, is_full};
 use super::folder::{Folder, bounds, hour_of, partition};
 use super::share::CLAMP;
 use super::tables::Table;
-use super::whole::{Existing, Whole};
+use super::whole::{Existing, Whole, keep_reserve, replace_from};
 use crate::model::UnixNanos;
 
 /// The format of a store that is written. It rises when an older Dwindle would misread it.
@@ -250,8 +250,9 @@ impl Manifest {
         }
     }
 
-    /// Replaces that of a folder.
-    pub(super) fn save(&self, folder: &Folder) -> io::Result<()> {
+    /// Replaces that of a folder. With `at_any_cost` also where no room is left on the disk, as what
+    /// makes room is.
+    pub(super) fn save(&self, folder: &Folder, at_any_cost: bool) -> io::Result<()> {
         let manifest = Self {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -260,7 +261,13 @@ impl Manifest {
         };
         let text = serde_json::to_string_pretty(&manifest)?;
         let text = text.replacen(&placeholder(), &sum(&text), 1);
-        replace(&folder.manifest(), text.as_bytes())?;
+        match replace(&folder.manifest(), text.as_bytes()) {
+            Err(error) if at_any_cost && is_full(&error) => {
+                let from = replace_from(&folder.reserve(), &folder.manifest(), text.as_bytes());
+                from.map_err(|_| error)?;
+            }
+            replaced => replaced?,
+        }
         // After the manifest, so that it never tells of one that is not there. Without it an older
         // manifest is not known as one, which is no reason not to go on.
         let witness = folder.witness();
@@ -270,6 +277,12 @@ impl Manifest {
         }
         Ok(())
     }
+}
+
+/// Puts by some room for the manifest that removes parts when there is none: twice what it takes.
+pub(super) fn put_by(folder: &Folder) {
+    let length = std::fs::metadata(folder.manifest()).map_or(0, |of| of.len());
+    keep_reserve(&folder.reserve(), 2 * length + (64 << 10));
 }
 
 fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
@@ -341,7 +354,7 @@ mod tests {
             .parts
             .push(PartMeta::new("000000000001".to_owned(), 497_601));
         manifest.generation = 12;
-        manifest.save(&folder).unwrap();
+        manifest.save(&folder, false).unwrap();
         assert_eq!(
             Manifest::load(&folder).unwrap().unwrap().parts,
             manifest.parts
@@ -380,7 +393,7 @@ mod tests {
         let older = std::fs::read(folder.manifest()).unwrap();
         let mut manifest = Manifest::load(&folder).unwrap().unwrap();
         manifest.generation = 15;
-        manifest.save(&folder).unwrap();
+        manifest.save(&folder, false).unwrap();
         replace(&folder.manifest(), &older).unwrap();
         let error = Manifest::load(&folder).unwrap_err();
         assert!(

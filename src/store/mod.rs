@@ -4,6 +4,8 @@
 //! DIR/
 //!   LOCK             held by the one process that writes
 //!   manifest.json    the list of parts; what is not in it does not exist
+//!   COMMIT           the number of the last commit, so that an older list is known as one
+//!   RESERVE          room for the list that removes parts when the disk is full
 //!   requests/date=2026-10-07/hour=09/000000000012.parquet
 //!   hops, calls, ledger, findings, spans: the same
 //!   index/000000000012.ids       which trace ids the part may have
@@ -239,6 +241,14 @@ impl Store {
     /// The same for many traces, in their order: what several of them have in one part is read at
     /// once.
     pub fn formers(&self, asked: &[(TraceId, (UnixNanos, UnixNanos))]) -> Vec<Former> {
+        self.formers_of(asked, false)
+    }
+
+    fn formers_of(
+        &self,
+        asked: &[(TraceId, (UnixNanos, UnixNanos))],
+        at_last: bool,
+    ) -> Vec<Former> {
         let fresh = || asked.iter().map(|(id, _)| self.memory.get(*id)).collect();
         let (state, fresh): (_, Vec<Option<Stored>>) = match &self.durable {
             // Both at one instant: a flush moves traces from one to the other.
@@ -249,7 +259,7 @@ impl Store {
             None => (Arc::default(), fresh()),
         };
         let of = |(id, around): &(TraceId, (UnixNanos, UnixNanos)), fresh| {
-            Asked::around(*id, fresh, Reach::new(around.0, around.1))
+            Asked::around(*id, fresh, Reach::new(around.0, around.1), at_last)
         };
         let asked = asked.iter().zip(&fresh);
         let asked = asked
@@ -261,29 +271,11 @@ impl Store {
             .collect()
     }
 
-    /// What could not be read, and is not asked again for, is taken for damaged until the store is
-    /// opened again: what it has stays, and is put together with what came then.
-    pub fn give_up(&self, error: &StoreError) {
-        let StoreError::Io { file, error } = error else {
-            return;
-        };
-        let state = self
-            .durable
-            .as_ref()
-            .map(Durable::state)
-            .unwrap_or_default();
-        let mut parts = state.parts.iter();
-        let has = |part: &&Arc<parts::Part>| {
-            let mut tables = tables::Table::ALL.into_iter();
-            tables.any(|table| part.files.path(table) == *file)
-        };
-        if let Some(part) = parts.find(has) {
-            part.leave_out(parts::Fault {
-                file: file.clone(),
-                what: format!("cannot be read: {error}"),
-                missing: false,
-            });
-        }
+    /// The same for one trace that is not asked for again: what cannot be read now is taken for
+    /// damaged until the store is opened again, when it is put together with what came.
+    pub fn former_at_last(&self, id: TraceId, around: (UnixNanos, UnixNanos)) -> Former {
+        let formers = self.formers_of(&[(id, around)], true).pop();
+        formers.unwrap_or_default()
     }
 
     /// Puts a new state of a trace, which has all that `former` has: as [`put`](Self::put), without

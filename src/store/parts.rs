@@ -317,6 +317,15 @@ impl Part {
         }
     }
 
+    /// What an error means to whoever does not ask again: from now on the part is not read.
+    pub(super) fn unread(&self, error: &StoreError) -> StoreError {
+        self.leave_out(Fault {
+            file: self.files.path(Table::Spans),
+            what: format!("cannot be read: {error}"),
+            missing: false,
+        })
+    }
+
     /// From now on nothing is read of the part: a file of it cannot be.
     pub(super) fn leave_out(&self, fault: Fault) -> StoreError {
         let mut tables = Table::ALL.into_iter();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::durable::{Change, Durable};
 use super::error::StoreError;
 use super::folder::bounds;
-use super::manifest::{Manifest, PartMeta};
+use super::manifest::{Manifest, PartMeta, put_by};
 use super::options::Retention;
 use super::tables::Table;
 use crate::model::{Nanos, UnixNanos};
@@ -49,6 +49,7 @@ pub(super) fn prune(
         durable.commit(&mut manifest, change, || ())?;
     } else {
         durable.tidy();
+        put_by(&durable.folder);
     }
     Ok(pruned)
 }

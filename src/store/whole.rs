@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -133,6 +133,54 @@ impl Write for Whole {
     }
 }
 
+/// Puts a file in the place of `path` whose room on the disk is there already: `reserve`, which is
+/// used up by it. Where no room is left, this still goes.
+///
+/// # Errors
+/// There is none, or it is too small; then nothing was done.
+#[expect(clippy::disallowed_methods, reason = "this is the one writer")]
+pub(super) fn replace_from(reserve: &Path, path: &Path, contents: &[u8]) -> io::Result<()> {
+    let mut file = File::options().write(true).open(reserve)?;
+    if file.metadata()?.len() < contents.len() as u64 {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
+    file.write_all(contents)?;
+    file.set_len(contents.len() as u64)?;
+    file.sync_all()?;
+    fs::rename(reserve, path)?;
+    sync_folder(folder(path))
+}
+
+/// Sees to it that there is a file of so many bytes at least, for [`replace_from`]. Without room it
+/// is left for another time.
+pub(super) fn keep_reserve(reserve: &Path, bytes: u64) {
+    let there = fs::metadata(reserve).map_or(0, |of| of.len());
+    if there >= bytes {
+        return;
+    }
+    let make = |file: &mut File| {
+        file.seek(SeekFrom::Start(there))?;
+        io::copy(&mut io::repeat(0).take(bytes - there), file)?;
+        file.sync_all()
+    };
+    let file = File::options()
+        .create(true)
+        .write(true)
+        .truncate(false)
+        .open(reserve);
+    let made = file.and_then(|mut file| {
+        let made = make(&mut file);
+        if made.is_err() {
+            // What it had is worth keeping.
+            file.set_len(there).ok();
+        }
+        made
+    });
+    if let Err(error) = made {
+        tracing::debug!(%error, file = %reserve.display(), "no room to put by");
+    }
+}
+
 fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
@@ -160,6 +208,22 @@ mod tests {
             .collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn what_was_put_by_becomes_a_file_where_no_room_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let (reserve, path) = (folder.path().join("RESERVE"), folder.path().join("out"));
+        keep_reserve(&reserve, 100);
+        keep_reserve(&reserve, 50);
+        assert_eq!(fs::metadata(&reserve).unwrap().len(), 100);
+        keep_reserve(&reserve, 1_000);
+        assert!(replace_from(&reserve, &path, &[7; 1_001]).is_err());
+        assert_eq!(names(folder.path()), ["RESERVE"]);
+        replace_from(&reserve, &path, b"all of it").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"all of it");
+        assert_eq!(names(folder.path()), ["out"]);
+        assert!(replace_from(&reserve, &path, b"again").is_err());
     }
 
     #[test]

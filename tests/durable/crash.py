@@ -344,11 +344,39 @@ def full_at_start(dwindle, folder):
         return f"{ledger.counts}"
 
 
+def pruned_when_full(dwindle, folder):
+    """Hours are removed where not a byte is left on the disk: what makes room needs none."""
+    ledger, unsent = Ledger(), []
+    with disk_of(folder, "32m") as disk:
+        data = disk / "data"
+        # Many parts, so that their list is larger than what else becomes free by the way.
+        with Server(dwindle, data, *BUSY[:-1], "1000") as server:
+            server.ready()
+            while not ledger.old & ledger.acknowledged or server.metrics()["dwindle_parts"] < 30:
+                send_for(server, ledger, 1, unsent)
+            send_all(server, ledger, unsent)
+            server.settled()
+            equal(f"exit code ({server.said()[-500:]})", server.stop(), 0)
+        before = stored(dwindle, data)
+        # What the server left for readers goes now, and not when there is to be no room.
+        command(dwindle, "store", "prune", "--older-than", "1000d", "--data", data)
+        fill(disk)
+        code, _, err = command(dwindle, "store", "prune", "--older-than", "6h", "--data", data)
+        equal(f"exit code of prune ({err.strip()[-300:]})", code, 0)
+        if not err.startswith("removed: "):
+            raise AssertionError(f"says nothing of what it removed: {err}")
+        found = check(dwindle, data, ledger)
+        equal("spans of old hours that are left", [key for key in found if key in ledger.old][:3], [])
+        return f"{len(before)} spans before, {len(found)} after"
+
+
 def fill(disk):
     """Takes all room that is left."""
-    with (disk / "filler").open("ab", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(bytes(1 << 16))
+    with (disk / "filler").open("ab", buffering=0) as file:
+        for size in (1 << 16, 1 << 12, 1):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(size))
 
 
 def empty(disk):
@@ -448,6 +476,7 @@ def main():
             ("a full disk pushes back and recovers", full_disk),
             ("a full disk and a kill lose nothing", full_disk_killed),
             ("a disk that is full at the start is told, and a server on one recovers", full_at_start),
+            ("hours are removed where no byte is left", pruned_when_full),
             ("a read-only folder is refused by name and harms nothing", read_only),
         ]
     else:

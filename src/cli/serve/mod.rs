@@ -218,11 +218,14 @@ impl Running {
     /// Stops accepting and lets open exports finish, then analyses and flushes what came, then ends
     /// the pages; all that within `within` and a second.
     async fn stop(self, ingest: Arc<Ingest>, within: Duration) -> anyhow::Result<Closed> {
+        let began = clock::monotonic_nanos();
         self.stop_receivers.send_replace(true);
         for receiver in self.receivers {
             receiver.await.context("a receiver failed")?;
         }
-        let closing = tokio::task::spawn_blocking(move || ingest.close(within / 2));
+        let took = u64::try_from(clock::monotonic_nanos() - began).unwrap_or(0);
+        let left = within.saturating_sub(Duration::from_nanos(took));
+        let closing = tokio::task::spawn_blocking(move || ingest.close(left));
         let closed = closing.await.context("the assembly failed")?;
         self.stop_pages.send_replace(true);
         self.pages.await.context("the pages failed")?;
