@@ -344,6 +344,26 @@ def full_at_start(dwindle, folder):
         return f"{ledger.counts}"
 
 
+def tables_have_room(dwindle, folder):
+    """The log leaves the room that the tables of what is in it take: whatever comes, all that was
+    taken gets into the tables without anybody making room."""
+    ledger, unsent = Ledger(), []
+    with disk_of(folder, "16m") as disk:
+        data = disk / "data"
+        with Server(dwindle, data, *BUSY[:4], "--flush-after", "2s") as server:
+            server.ready()
+            began = time.monotonic()
+            while ledger.counts["refused"] < 5 and time.monotonic() - began < 90:
+                send_for(server, ledger, 0.5, unsent)
+            equal("refused when there was too little room", ledger.counts["refused"] >= 5, True)
+            server.settled(60)
+            equal("flushes that failed", server.metrics()["dwindle_flush_failures_total"], 0)
+            free = shutil.disk_usage(disk).free
+            equal(f"exit code ({server.said()[-500:]})", server.stop(), 0)
+        check(dwindle, data, ledger)
+        return f"{free >> 10} KiB left, {ledger.counts}"
+
+
 def pruned_when_full(dwindle, folder):
     """Hours are removed where not a byte is left on the disk: what makes room needs none."""
     ledger, unsent = Ledger(), []
@@ -476,6 +496,7 @@ def main():
             ("a full disk pushes back and recovers", full_disk),
             ("a full disk and a kill lose nothing", full_disk_killed),
             ("a disk that is full at the start is told, and a server on one recovers", full_at_start),
+            ("the log leaves room for the tables", tables_have_room),
             ("hours are removed where no byte is left", pruned_when_full),
             ("a read-only folder is refused by name and harms nothing", read_only),
         ]

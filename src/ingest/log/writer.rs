@@ -23,6 +23,9 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// How often a disk that takes nothing is tried.
 const PROBE: Duration = Duration::from_secs(1);
 
+/// Of the disk so much is left besides what the tables may take: for their indices and the manifest.
+const HEADROOM: u64 = 1 << 20;
+
 type Deliver<T> = Box<dyn FnMut(Commit<T>) + Send>;
 
 /// What the handle and the thread share.
@@ -331,6 +334,7 @@ impl<T> Writer<T> {
     /// Writes records and brings them to the disk; on an error none of them is in the log. Returns
     /// their numbers.
     fn write<'r>(&mut self, records: impl Iterator<Item = &'r Record>) -> io::Result<Range<u64>> {
+        self.has_room()?;
         self.roll()?;
         let first = self.shared.lock().next_seq;
         let Some(active) = &mut self.active else {
@@ -383,6 +387,19 @@ impl<T> Writer<T> {
         queue.active_bytes = active.segment.bytes;
         queue.next_seq = next;
         Ok(first..next)
+    }
+
+    /// Leaves as much room on the disk as the log takes, for the tables of what is in it: a log that
+    /// took the last byte could never be cut.
+    fn has_room(&self) -> io::Result<()> {
+        let needed = self.shared.lock().disk_bytes() + HEADROOM;
+        if free_bytes(&self.dir).is_some_and(|free| free < needed) {
+            return Err(io::Error::new(
+                io::ErrorKind::StorageFull,
+                "there is less room on the disk than the tables of what is in the log may take",
+            ));
+        }
+        Ok(())
     }
 
     /// Begins the next segment if there is none, or the one that is written is large enough.
@@ -448,6 +465,16 @@ impl<T> Writer<T> {
         }
         self.telemetry.set_log_writable(!queue.failing);
     }
+}
+
+/// What is free on the disk of a folder; `None` if nobody says.
+fn free_bytes(dir: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    return rustix::fs::statvfs(dir)
+        .ok()
+        .map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    #[cfg(not(unix))]
+    None
 }
 
 impl<T> fmt::Debug for Writer<T> {
