@@ -90,13 +90,14 @@ impl Data {
         match (found.pop(), found.is_empty()) {
             (Some(one), true) => Ok(one),
             (None, _) => {
-                if let Some(fault) = self.store.snapshot().faults().first() {
+                let snapshot = self.store.snapshot();
+                if let Some(fault) = snapshot.faults().first() {
                     bail!(
                         "no trace id begins with `{prefix}` in what can be read ({fault}; `dwindle \
                          store verify` lists what is damaged)"
                     )
                 }
-                let traces = self.store.snapshot().counts().traces;
+                let traces = snapshot.counts().traces;
                 let traces = usize::try_from(traces).unwrap_or(usize::MAX);
                 let among = number::counted(traces, "trace", "traces");
                 let among = among.replace(number::NBSP, " ");

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::Config;
-use super::merge::merge;
+use super::merge::{Merged, merge};
 use super::verdict;
 use crate::budget::{Policy, analyse, contained};
 use crate::model::{Trace, UnixNanos};
-use crate::store::{Store, StoreError, Stored};
+use crate::store::{Former, Store, StoreError, Stored};
 
 /// What became of a trace that was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,10 +42,9 @@ pub fn add(
         .formers(&[(trace.id, around)])
         .pop()
         .unwrap_or_default();
-    match former.error.take() {
-        // What a damaged part has stays there: until it is put back, this stands in its place.
-        None | Some(StoreError::Damaged { .. }) => {}
-        Some(error) => return Err(error),
+    // What a damaged part has stays there: until it is put back, this stands in its place.
+    if let Some(error) = former.take_unknown() {
+        return Err(error);
     }
     let known = former.stored.as_ref();
     let came = trace.spans.len();
@@ -58,6 +57,13 @@ pub fn add(
     if known.is_some() && merged.added == 0 {
         return Ok(added);
     }
+    put(store, policy, merged, &former);
+    Ok(added)
+}
+
+/// Analyses what was merged with `former`, or of it alone, and puts it in its place.
+pub(super) fn put(store: &Store, policy: &Policy, merged: Merged, former: &Former) {
+    let known = former.stored.as_ref();
     let trace = &merged.trace;
     let mut analysis = contained(trace, || analyse(trace, policy, &store.typical()));
     verdict::revise(&mut analysis, known, merged.over);
@@ -67,6 +73,5 @@ pub fn add(
         sample: false,
         log_from: known.map_or(u64::MAX, |known| known.log_from),
     };
-    store.put_after(stored, &former);
-    Ok(added)
+    store.put_after(stored, former);
 }

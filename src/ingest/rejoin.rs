@@ -1,13 +1,11 @@
 //! Puts traces together of which more came while a part that has them could not be read.
 
-use std::sync::Arc;
-
 use super::Config;
+use super::add::put;
 use super::merge::merge;
-use super::verdict;
-use crate::budget::{Policy, analyse, contained};
+use crate::budget::Policy;
 use crate::model::Trace;
-use crate::store::{Former, Store, StoreError, Stored};
+use crate::store::{Former, Store, StoreError};
 
 /// So many traces are read at once.
 const AT_ONCE: usize = 64;
@@ -27,11 +25,10 @@ pub fn rejoin(store: &Store, policy: &Policy, config: &Config) -> Result<u64, St
     let mut count = 0;
     for traces in returned.traces() {
         for some in traces?.chunks(AT_ONCE) {
-            for former in store.formers(some) {
+            for mut former in store.formers(some) {
                 // A part that is still damaged keeps what it has, and its mark.
-                match former.error {
-                    None | Some(StoreError::Damaged { .. }) => {}
-                    Some(error) => return Err(error),
+                if let Some(error) = former.take_unknown() {
+                    return Err(error);
                 }
                 count += u64::from(one(store, policy, config, &former));
             }
@@ -51,15 +48,6 @@ fn one(store: &Store, policy: &Policy, config: &Config, former: &Former) -> bool
         return false;
     };
     let merged = merge(None, Trace::clone(&known.trace), config);
-    let trace = &merged.trace;
-    let mut analysis = contained(trace, || analyse(trace, policy, &store.typical()));
-    verdict::revise(&mut analysis, Some(known), merged.over);
-    let stored = Stored {
-        trace: Arc::new(merged.trace),
-        analysis: Arc::new(analysis),
-        sample: false,
-        log_from: known.log_from,
-    };
-    store.put_after(stored, former);
+    put(store, policy, merged, former);
     true
 }

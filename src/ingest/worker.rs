@@ -176,7 +176,7 @@ fn one(shared: &Shared, sealed: Sealed, mut former: Former) -> Outcome {
             return Outcome::PutOff(Box::new(sealed));
         }
         shared.telemetry.lookups_given_up.inc();
-        if !matches!(error, StoreError::Damaged { .. }) {
+        if former.is_unknown() {
             // The part is asked no more; what others have of it is taken over.
             let around = around(&sealed.trace);
             former = shared.store.former_at_last(sealed.trace.id, around);
@@ -223,7 +223,7 @@ fn one(shared: &Shared, sealed: Sealed, mut former: Former) -> Outcome {
 /// Whether a trace waits until its parts can be read. What is damaged is not mended by waiting:
 /// those who know its trace alone had it, and what came stands beside it.
 fn is_put_off(shared: &Shared, sealed: &Sealed, error: &StoreError) -> bool {
-    let wait = !sealed.last_try && !matches!(error, StoreError::Damaged { .. });
+    let wait = !sealed.last_try && !error.is_damage();
     let what: &dyn std::error::Error = error;
     let id = sealed.trace.id;
     if wait {

@@ -81,7 +81,7 @@ pub(super) fn compact_some(
         let Some((lot, plan)) = next(&durable.state(), now, config, &failed) else {
             break;
         };
-        match run(durable, plan, &mut done) {
+        match run(durable, lot.0, plan, &mut done) {
             Ok(()) => {}
             Err(full) if full.is_full() => return Err(full),
             // What stands in the way of one keeps the others not from theirs.
@@ -116,23 +116,21 @@ fn next(
     }
     let mut lots = lots.into_iter().filter(|(lot, _)| !failed.contains(lot));
     lots.find_map(|((hour, lot), parts)| {
-        let plan = plan(parts, (hour, lot.unwrap_or(hour)), now, config)?;
+        let plan = plan(parts, lot.unwrap_or(hour), now, config)?;
         Some(((hour, lot), plan))
     })
 }
 
 #[derive(Debug)]
 struct Plan {
-    hour: u64,
     parts: Vec<Arc<Part>>,
     settled: bool,
 }
 
-/// What to merge next of parts of one partition, `hour`, that may become one when another, `last`,
-/// is over.
+/// What to merge next of parts of one partition that may become one when the hour `last` is over.
 fn plan(
     mut parts: Vec<&Arc<Part>>,
-    (hour, last): (u64, u64),
+    last: u64,
     now: Option<UnixNanos>,
     config: &Compaction,
 ) -> Option<Plan> {
@@ -148,7 +146,6 @@ fn plan(
         let few = fitting(&parts, config.max_spans);
         if few.len() > 1 {
             return Some(Plan {
-                hour,
                 parts: few,
                 settled: true,
             });
@@ -167,7 +164,6 @@ fn plan(
         let few = fitting(tier.get(..fan_in)?, config.max_spans);
         if few.len() > 1 {
             return Some(Plan {
-                hour,
                 parts: few,
                 settled: false,
             });
@@ -178,7 +174,6 @@ fn plan(
         dead > 0 && (now.is_none() || dead * 100 > config.dead_percent * traces)
     })?;
     Some(Plan {
-        hour,
         settled: worn.meta.settled,
         parts: vec![Arc::clone(worn)],
     })
@@ -198,8 +193,7 @@ fn spans(part: &Part) -> u64 {
     part.meta.rows(Table::Spans)
 }
 
-fn run(durable: &Durable, plan: Plan, done: &mut Compacted) -> Result<(), StoreError> {
-    let hour = plan.hour;
+fn run(durable: &Durable, hour: u64, plan: Plan, done: &mut Compacted) -> Result<(), StoreError> {
     let id = durable.next_id()?;
     // What is merged again soon is not worth the time.
     let encoding = if plan.settled {

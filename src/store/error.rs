@@ -142,6 +142,11 @@ fn rescue() -> &'static str {
 }
 
 impl StoreError {
+    /// Whether a file is not as it was written, which does not mend by waiting.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. })
+    }
+
     /// Whether there is no room on the disk.
     pub(super) fn is_full(&self) -> bool {
         matches!(self, Self::Io { error, .. } if is_full(error))

@@ -3,14 +3,14 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use super::count::Outcomes;
 use super::durable::{Change, Durable};
 use super::error::StoreError;
 use super::memory::{Memory, Stored, Superseding, Unflushed};
 use super::parquet::Encoding;
-use super::parts::Reach;
+use super::parts::{Part, Reach};
 use super::rollup::after_flush;
 use super::share::{Share, partition_of, shares};
 use super::write::{NewPart, PartWriter};
@@ -209,24 +209,21 @@ fn superseded(
     superseding: &Superseding,
 ) -> Result<BTreeMap<String, BTreeMap<TraceId, Outcomes>>, StoreError> {
     let state = durable.state();
-    let mut candidates: BTreeMap<String, Vec<TraceId>> = BTreeMap::new();
+    let mut candidates: BTreeMap<&str, (&Arc<Part>, Vec<TraceId>)> = BTreeMap::new();
     for (_, stored) in traces {
         let id = stored.analysis.trace_id;
         let Some((reach, _)) = superseding.get(&id) else {
             continue;
         };
         for part in state.candidates(id, Some(*reach)) {
-            candidates.entry(part.meta.id.clone()).or_default().push(id);
+            let entry = candidates.entry(part.meta.id.as_str());
+            entry.or_insert((part, Vec::new())).1.push(id);
         }
     }
     let mut dead = BTreeMap::new();
-    for (part, ids) in candidates {
-        // Of one that cannot be read nothing was taken over: what it has stays, in case it is put
-        // back.
-        let mut parts = state.parts.iter().filter(|part| !part.is_faulty());
-        let Some(found) = parts.find(|known| known.meta.id == part) else {
-            continue;
-        };
+    // Of one that cannot be read nothing was taken over: what it has stays, in case it is put back.
+    let parts = candidates.into_values();
+    for (found, ids) in parts.filter(|(part, _)| !part.is_faulty()) {
         // They come in the order of ids.
         match found
             .outcomes_of(&ids)
@@ -241,7 +238,7 @@ fn superseded(
                     }
                     (id, of)
                 });
-                dead.insert(part, all.collect());
+                dead.insert(found.meta.id.clone(), all.collect());
             }
             Err(error @ StoreError::Damaged { .. }) => {
                 tracing::warn!(%error, "a part is left out of a flush");

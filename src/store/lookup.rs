@@ -120,9 +120,13 @@ impl Former {
     }
 
     /// Whether nobody knows what parts that are not damaged have of it.
-    pub(super) fn is_unknown(&self) -> bool {
-        let known = |error: &StoreError| matches!(error, StoreError::Damaged { .. });
-        self.error.as_ref().is_some_and(|error| !known(error))
+    pub fn is_unknown(&self) -> bool {
+        self.error.as_ref().is_some_and(|error| !error.is_damage())
+    }
+
+    /// Why nobody does, for whoever gives up then; damage stays told, and is no reason.
+    pub fn take_unknown(&mut self) -> Option<StoreError> {
+        self.error.take_if(|error| !error.is_damage())
     }
 
     /// Whether it was put together from several parts: one state of requests that start in several

@@ -296,7 +296,7 @@ impl Part {
     }
 
     /// What it means that one of its files is not there.
-    pub(super) fn is_gone(&self, path: &Path) -> StoreError {
+    fn is_gone(&self, path: &Path) -> StoreError {
         if self.files.have_left() {
             return StoreError::Changed;
         }
@@ -327,7 +327,7 @@ impl Part {
     }
 
     /// From now on nothing is read of the part: a file of it cannot be.
-    pub(super) fn leave_out(&self, fault: Fault) -> StoreError {
+    fn leave_out(&self, fault: Fault) -> StoreError {
         let mut tables = Table::ALL.into_iter();
         if let Some(table) = tables.find(|table| self.files.path(*table) == fault.file) {
             self.files.checked().insert(table, Some(fault.clone()));
